@@ -1,1 +1,1 @@
-"""Response objects: each is declared once, and its variants are derived."""
+"""Response objects: each is declared once; JSON, variants and schema are derived."""

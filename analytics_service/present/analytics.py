@@ -1,4 +1,4 @@
-"""The market analytics state in responses: how much the markets have been used."""
+"""Market analytics in responses: risk, borrowers, and use of the markets."""
 
 from operator import itemgetter
 
@@ -11,11 +11,11 @@ from analytics_service.present.renderings import AMOUNT, HEALTH, SPEC, USD, decl
 from analytics_service.present.shapes import Field, Many, Shape, nested
 from analytics_service.store.datasets.sums import Loans
 
-ACCOUNTS_AT_RISK = Shape.of("AccountsAtRisk", "Some borrow accounts together.", *declared(AccountTotals))
+ACCOUNTS_AT_RISK = Shape.of("AccountsAtRisk", "A group of borrow accounts.", *declared(AccountTotals))
 BAD_DEBT = Shape.of("BadDebt", "Debt that collateral does not cover.", *declared(BadDebt))
 HEALTH_RANGE = Shape.of(
     "HealthRange",
-    "The borrow accounts whose health is in a range.",
+    "Borrow accounts whose health is in a range.",
     *declared(HealthRange, "from=begin to=end"),
     *nested("accounts", declared(AccountTotals)),
 )
@@ -28,34 +28,34 @@ def _by_asset(name: str, what: str) -> Shape:
 
 ASSUMED_PRICE = Shape.of(
     "AssumedPrice",
-    "A price that was assumed instead of the oracle's, or that follows from one.",
+    "A price assumed instead of the oracle's, or a price that follows from an assumed price.",
     *declared(AssumedPrice, "asset=asset_id price assumed_price"),
 )
 EXPOSURE = asset_fields(
     "PriceExposure",
-    "What follows the price of one asset, in all borrow accounts with debt: receipt tokens, too.",
+    "Collateral and debt that follow the price of one asset, including receipt tokens, in all accounts with debt.",
     *declared(Exposure),
 )
 RISK = Shape.of(
     "MarketRisk",
-    "Borrow accounts by health. Accounts that owe an asset without a price, or whose collateral (or, with debt, stake) "
-    "had a price that is not known any more, are in no figure but their own; all others but `accounts` and theirs are "
-    "of accounts with debt.",
+    "Borrow accounts by health. Except for `accounts`, figures count accounts with debt. Accounts are counted "
+    "separately, and in no other figure, if they owe an asset without a price, or if the price of their collateral or "
+    "stake was known and is unknown now.",
     *declared(Risk, "accounts"),
     *nested("indebted", declared(AccountTotals, "accounts_with_debt=accounts collateral_value debt_value")),
-    Field("at_risk", ACCOUNTS_AT_RISK, "Those whose health is below the threshold."),
-    Field("liquidatable", ACCOUNTS_AT_RISK, "Those whose health is below 1."),
+    Field("at_risk", ACCOUNTS_AT_RISK, "Accounts with health below the threshold."),
+    Field("liquidatable", ACCOUNTS_AT_RISK, "Accounts with health below 1."),
     Field("bad_debt", BAD_DEBT, "Debt that collateral does not cover."),
     *declared(Risk, "unpriced_debt_accounts unpriced_collateral_accounts"),
     Field("histogram", Many(HEALTH_RANGE), "Accounts by health."),
     Field("by_collateral", Many(_by_asset("CollateralAtRisk", "collateral")), "Collateral by asset."),
     Field("by_debt", Many(_by_asset("DebtAtRisk", "debt")), "Debt by asset."),
-    Field("by_price", Many(EXPOSURE), "Both by the asset whose price they follow."),
+    Field("by_price", Many(EXPOSURE), "Collateral and debt by the asset whose price they follow."),
     Field("prices", Many(ASSUMED_PRICE), "Assumed prices."),
 )
 RISK_STEP = Shape.of(
     "RiskStep",
-    "The borrow accounts that could be liquidated at a price.",
+    "Borrow accounts that could be liquidated at a price.",
     *declared(Step, "change price"),
     *nested("liquidatable", declared(AccountTotals)),
     *declared(Step, "bad_debt"),
@@ -68,14 +68,18 @@ RISK_LADDER = asset_fields(
 )
 LIQUIDATION_PRICE = Shape.of(
     "LiquidationPrice",
-    "The price of one asset at which a borrow account's health reaches 1, while other prices stay.",
+    "The price of one asset at which a borrow account's health reaches 1 while other prices stay.",
     *declared(LiquidationPrice, "asset=asset_id price change"),
 )
 BORROWER = Shape.of(
     "Borrower",
-    "A borrow account with debt. Those of unknown health come last.",
+    "A borrow account with debt. Accounts of unknown health come last.",
     *declared(Borrower, health=HEALTH),
-    Field("liquidation", Many(LIQUIDATION_PRICE), "Of collaterals, then of other debts; in both the largest first."),
+    Field(
+        "liquidation",
+        Many(LIQUIDATION_PRICE),
+        "Liquidation prices of collaterals, then of other debts, each with the largest first.",
+    ),
 )
 
 
@@ -88,7 +92,7 @@ ASSET_LOANS = Shape.of(
 )
 LOANS_ORIGINATED = Shape.of(
     "LoansOriginated",
-    "All loans since the protocol's first.",
+    "All loans since the protocol's first loan.",
     Field("total_value", USD.bare, "USD value of all loans, each at the time of the loan.", "total"),
     Field("breakdown", Many(ASSET_LOANS), "The loans by asset.", lambda loans: loans.by_asset.items()),
     *declared(Loans, "unpriced_loans=unpriced"),

@@ -15,7 +15,7 @@ from analytics_service.present.json_schema import or_null, schema_of
 from analytics_service.present.renderings import PRICE, RATIO, SPEC, STRING, declared, variant
 from analytics_service.present.shapes import Field, Many, OneOf, Rendering, Scope, Shape, nested
 
-# By the length of time as the request has it; None without an earlier price.
+# Changes by the request's text for the length of time; None without an earlier price.
 Changes = Mapping[str, Decimal | None]
 
 
@@ -44,7 +44,7 @@ ASSET_METADATA = Shape.of(
 
 
 def _claim_shape(name: str, kind: str, help: str) -> Shape:
-    origin = Field("origin_asset", SPEC, "Asset that this one stands for.", optional=kind == "liquid_staking_token")
+    origin = Field("origin_asset", SPEC, "Asset that this token stands for.", optional=kind == "liquid_staking_token")
     return Shape.of(name, help, variant(kind), origin)
 
 
@@ -82,8 +82,8 @@ ASSET_PRICE = Shape.of(
     Field(
         "changes",
         _CHANGES,
-        "With the parameter of this name: the change over each length of time, as a fraction of the earlier price; "
-        "null where there was none.",
+        "Only with the parameter `changes`: the change over each length of time, as a fraction of the earlier price; "
+        "null if there was none.",
         sometimes=True,
     ),
 )
@@ -95,7 +95,6 @@ PRICED_ASSET = Shape.of(
 )
 
 
-# The AssetInfo of the scope's current asset.
 CURRENT_ASSET_INFO = Field(
     "asset_info",
     Rendering(ASSET_INFO, lambda _, scope: ASSET_INFO.render(scope.current_asset, Scope())),
@@ -105,12 +104,12 @@ CURRENT_ASSET_INFO = Field(
 
 
 def asset_fields(name: str, help: str, *fields: Field) -> Shape:
-    """An object about one asset, whose record has its id."""
+    """An object about one asset. Its record has the attribute `asset_id`."""
     return Shape.of(name, help, CURRENT_ASSET_INFO, *fields, asset="asset_id")
 
 
 _ACTION = Rendering(
-    # A component that all events share.
+    # Events and parameters share this component.
     {"allOf": [{"$ref": "#/components/schemas/Action"}]},
     lambda action, _: str(action),
     lambda action, _: action.replace("_", " ").capitalize(),
@@ -125,7 +124,7 @@ ACCOUNT_EVENT = Shape.of(
     Field(
         "asset",
         CURRENT_ASSET_INFO.of,
-        "The asset of the amount. If the service does not know the asset, only its id is shown.",
+        "The asset of the amount. For an asset that the service does not know, only the id.",
         "",
     ),
     *declared(
@@ -137,17 +136,17 @@ ACCOUNT_EVENT = Shape.of(
     Field(
         "leg",
         _LEG,
-        "Of a liquidation, which is two events with one tx_hash: debt (the debt repaid) or collateral (the collateral "
-        "taken); else null.",
+        "A liquidation is two events with the same tx_hash: debt (debt repaid) and collateral (collateral taken). Null "
+        "for other actions.",
         optional=True,
     ),
     asset="asset_id",
 )
 
-# Its record is an item of `SwapContract.routes`: a pair of source and targets.
+# The record is an item of `SwapContract.routes`: a source denom and its targets.
 SWAP_TARGETS = Shape.of(
     "SwapRouteTargets",
-    "The denoms that one denom can be swapped to. These are plain chain denoms, not asset ids.",
+    "The denoms that one denom can be swapped to: chain denoms, not asset ids.",
     Field("source", STRING, "Denom to swap from.", source=itemgetter(0)),
-    Field("targets", Many(STRING), "Denoms it can be swapped to.", source=itemgetter(1)),
+    Field("targets", Many(STRING), "Denoms to swap to.", source=itemgetter(1)),
 )

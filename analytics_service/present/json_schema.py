@@ -1,4 +1,4 @@
-"""JSON Schema (OpenAPI 3.1) of response objects, derived from their declarations."""
+"""Derives JSON Schema (OpenAPI 3.1) from the declarations of response objects."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -20,10 +20,10 @@ def schema_of(node: Node) -> Schema:
 
 
 class Components:
-    """The schemas of all objects in declarations, by name. ValueError if two share a name.
+    """The schemas of all objects in declarations, by name. Raises ValueError if two share a name.
 
-    Variants have names, too, so that generated clients have a class for each object: MarketExtra, MarketValue,
-    MarketText. Texts of the same fields share a component, which is named after them: PrincipalSharesText.
+    Variants also have names, so that generated clients have a class for each: MarketExtra, MarketValue, MarketText.
+    Texts with equal fields share a component that is named after the fields: PrincipalSharesText.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
@@ -37,26 +37,26 @@ class Components:
             self.add(name, self._definition(node))
 
     def add(self, name: str, schema: Schema) -> Schema:
-        """A reference to a schema, which becomes a component."""
+        """Make a schema a component, and return a reference to it."""
         if self.schemas.setdefault(name, schema) != schema:
             raise ValueError(f"two different objects are called {name}; rename one")
         return _reference(name)
 
     def _definition(self, node: Shape | Alternatives) -> Schema:
         if isinstance(node, Alternatives):
-            # Two generations of an object, and two kinds, may have the same names. They exclude each other, but linters
-            # and generators do not compare constants, so more than one seems right.
+            # Choices may have equal names of fields. They differ in constants, which linters and generators ignore, so
+            # to them more than one choice would match.
             one_of = "oneOf" if isinstance(node, OneOf) and not _names_kinds(node) else "anyOf"
             return {"description": node.help, one_of: [schema_of(choice) for choice in node.choices.values()]}
         properties = {field.name: _property(field) for field in node.fields}
         if node.variants:
             members = {variant: self._variant(node, variant) for variant in _texts(node)}
-            extra = {"description": "Variants; null unless asked for.", **exact_schema(members)}
+            extra = {"description": "Variants; null unless requested.", **exact_schema(members)}
             properties["extra"] = self.add(f"{node.name}Extra", extra)
         return {"description": node.help, **exact_schema(properties, _rare(node))}
 
     def _variant(self, shape: Shape, variant: str) -> Schema:
-        """A variant of an object, which has texts of its own."""
+        """A variant of an object, with its texts."""
         name, texts, rare = f"{shape.name}{camel_case(variant)}", _texts(shape)[variant], _rare(shape)
         if variant == "text":
             return self._text(name, texts, "with_text is", rare)
@@ -66,7 +66,7 @@ class Components:
             }
         else:
             properties = {field.name: or_null(_described(USD, field, "in USD")) for field in shape.variants[variant]}
-            price = {**schema_of(PRICE), "description": "USD for one standard unit, as used here."}
+            price = {**schema_of(PRICE), "description": "USD for one standard unit, as used for the values."}
             properties["price"] = or_null(price)
         text = self._text(f"{name}Text", texts, f"with_{variant} and with_text are")
         extra = self.add(f"{name}Extra", exact_schema({"text": text}))
@@ -86,7 +86,7 @@ def camel_case(name: str) -> str:
 
 
 def exact_schema(properties: Mapping[str, object], rare: Collection[str] = ()) -> Schema:
-    """An object with all of these properties, of which `rare` ones may be missing, and no others."""
+    """An object with exactly these properties; those in `rare` may be missing."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -96,7 +96,7 @@ def exact_schema(properties: Mapping[str, object], rare: Collection[str] = ()) -
 
 
 def or_null(schema: Mapping[str, object]) -> Schema:
-    """The schema of the same value or null."""
+    """A schema that also allows null."""
     if "$ref" in schema or "enum" in schema:
         return {"anyOf": [dict(schema), {"type": "null"}]}
     return {**schema, "type": [schema["type"], "null"]}
@@ -132,7 +132,7 @@ def _property(field: Field) -> Schema:
 
 
 def _texts(node: Shape | Alternatives) -> dict[str, dict[str, object]]:
-    """The variants of an object, with the schemas of the texts in each by their names."""
+    """By variant of an object: the schemas of its texts, by name of the field."""
     if isinstance(node, Alternatives):
         return {}
     prices = {"value": {"price": _TEXT}}

@@ -1,4 +1,4 @@
-"""Markets in responses. Two shapes differ in the names of some fields (rule 5.1)."""
+"""Markets in responses. Two shapes differ in the names of some fields (rule 5.1, older names)."""
 
 from decimal import Decimal
 
@@ -25,7 +25,7 @@ def _redeemed(lend: LendMarket, scope: Scope) -> Decimal:
     return redemption_ratio(lend, scope.current_asset, scope.receipt.current_asset)
 
 
-# Of a lend market, whose receipt token may have other decimals than its asset.
+# The receipt token may have other decimals than its asset.
 _REDEMPTION = Rendering(
     RATIO.schema,
     lambda lend, scope: RATIO.json(_redeemed(lend, scope), scope),
@@ -65,7 +65,7 @@ COLLATERAL_DATA = Shape.of(
     "BorrowCollateralMarketData",
     "The collateral market of an asset.",
     Field("config", COLLATERAL_CONFIG, "The market's rules."),
-    Field("state", NEWER_COLLATERAL_STATE, "What is posted.", ""),
+    Field("state", NEWER_COLLATERAL_STATE, "Posted collateral.", ""),
 )
 NEWER_COLLATERAL_MARKET = asset_fields(
     "NewerBorrowCollateralMarket", "A collateral market.", *nested("collateral", COLLATERAL_DATA.fields)
@@ -85,14 +85,16 @@ DEBT_DATA = Shape.of(
     "The debt market of an asset.",
     Field("rate", MARKET_RATE, "What borrowers pay.", rate_of),
     Field("config", DEBT_CONFIG, "The market's rules."),
-    Field("state", NEWER_DEBT_STATE, "What is owed.", ""),
+    Field("state", NEWER_DEBT_STATE, "Debt.", ""),
 )
 NEWER_DEBT_MARKET = asset_fields("NewerBorrowDebtMarket", "A debt market.", *nested("debt", DEBT_DATA.fields))
 DEBT_MARKET = NEWER_DEBT_MARKET.derive("BorrowDebtMarket", state=DEBT_STATE)
 
 
 def _lookup(name: str, newer: Shape, older: Shape) -> ByShape:
-    return ByShape(name, "A market: the older shape unless `shape=newer` is given.", {"newer": newer, "older": older})
+    return ByShape(
+        name, "A market: in the older shape unless `shape=newer` is given.", {"newer": newer, "older": older}
+    )
 
 
 LEND_LOOKUP = _lookup("LendMarketLookup", NEWER_LEND_MARKET, LEND_MARKET)

@@ -1,4 +1,4 @@
-"""Several markets together in responses: lists, supply, TVL and the two overviews (rule 5.2). Records are views."""
+"""Responses about several markets: lists, supply, TVL, overviews (rule 5.2, overviews). Records are views."""
 
 from collections.abc import Callable
 from operator import attrgetter
@@ -22,15 +22,15 @@ SUPPLY_POOL = Shape.of("MarketSupplyPool", "USD sums over markets.", *declared(S
 COLLATERAL_SUPPLY = Shape.of(
     "BorrowCollateralMarketSupply",
     "USD sums of collateral.",
-    Field("non_receipt", SUPPLY_POOL, "Of assets that are not receipt tokens."),
-    Field("receipt", SUPPLY_POOL, "Of receipt tokens."),
-    Field("total", SUPPLY_POOL, "Of both."),
+    Field("non_receipt", SUPPLY_POOL, "Collateral other than receipt tokens."),
+    Field("receipt", SUPPLY_POOL, "Receipt tokens as collateral."),
+    Field("total", SUPPLY_POOL, "Sum of both."),
 )
 LEND_SUPPLY = Shape.of("LendMarketSupply", "USD sums of lending.", *declared(LendSupply))
 TVL = Shape.of("TotalValueLocked", "Total value locked.", *declared(Tvl))
 OLDER_TVL = Shape.of(
     "OlderTvl",
-    "Total value locked, by what it consists of.",
+    "Total value locked, and its parts.",
     Field(
         "collateral_value",
         USD,
@@ -52,7 +52,7 @@ SUPPLY = Shape.of(
 
 
 def _markets_with(part: str) -> Callable[[Any], list[Market]]:
-    """A function that reads the markets with this part: lend, collateral or debt."""
+    """A function that returns a view's markets with this part: lend, collateral or debt."""
     of = attrgetter(part)
     return lambda view: [market for market in view.markets.values() if of(market) is not None]
 
@@ -77,7 +77,7 @@ _NEWER_LEND = _part("LendOverview", LEND_SUPPLY, "supply.lend", NEWER_LEND_MARKE
 def _list(name: str, newer: Shape, older: Shape, part: str) -> ByShape:
     return ByShape(
         name,
-        "Markets: a list unless `shape=newer` is given, which adds their sums.",
+        "Markets: a list, or with `shape=newer` the list and its sums.",
         {"newer": newer, "older": Many(older, _markets_with(part))},
     )
 
@@ -119,6 +119,6 @@ OLDER_OVERVIEW = Shape.of(
 )
 OVERVIEW = ByShape(
     "MarketOverview",
-    "All markets: the newer shape unless `shape=older` is given.",
+    "All markets: in the newer shape unless `shape=older` is given.",
     {"newer": NEWER_OVERVIEW, "older": OLDER_OVERVIEW},
 )

@@ -17,7 +17,7 @@ _CLAIM = declared(LenderClaim)
 _DEBT_RATE = Field("market_rate", MARKET_RATE, "What the debt costs.")
 _NET_RATE = Shape.of(
     "NetRate",
-    "A mean of interest rates, weighted by value; null if the price of an asset in it is unknown.",
+    "Mean of interest rates, weighted by value; null if the price of one of the assets is unknown.",
     *(replace(field, optional=True) for field in MARKET_RATE.fields),
 )
 COLLATERAL_ITEM = asset_fields("UserCollateral", "Collateral in one asset.", *_CLAIM)
@@ -35,16 +35,16 @@ _DEBTS = (
 )
 ACCOUNT_HEALTH = Shape.of(
     "AccountHealth",
-    "How safe a borrow account is; Infinity without debt, null if the price of a debt, collateral or stake is unknown.",
+    "Health of a borrow account: Infinity without debt, null if the price of a debt, collateral or stake is unknown.",
     *(replace(field, optional=True) for field in declared(Health, of=HEALTH)),
-    Field("result", HEALTH, "Sum of base and boost; below 1 the account can be liquidated.", optional=True),
+    Field("result", HEALTH, "Sum of base and boost. Below 1 the account can be liquidated.", optional=True),
 )
 BORROW_ACCOUNT = Shape.of(
     "UserBorrowAccount",
     "A borrow account.",
     Field("index", NUMBER, "Position among the address's accounts."),
     *nested("totals", (replace(_COLLATERALS, of=Many(ACCOUNT_COLLATERAL)), *_DEBTS)),
-    Field("health", ACCOUNT_HEALTH, "How safe it is."),
+    Field("health", ACCOUNT_HEALTH, "Health of the account."),
 )
 USER_BORROW = Shape.of(
     "UserBorrow",
@@ -84,7 +84,7 @@ USER_MARKETS = Shape.of(
 
 _ACCOUNT_CLAIM = Shape.of(
     "UserAccountClaim",
-    "What one borrow account has posted or owes in an asset.",
+    "Collateral or debt of one borrow account in an asset.",
     Field("index", NUMBER, "The borrow account."),
     *nested("claim", _CLAIM),
 )
@@ -174,7 +174,7 @@ USER_STAKING = asset_fields(
     "An address's staking of the protocol token.",
     Field("bonding_sum", AMOUNT, "Sum of all stakes."),
     Field("pools", Many(STAKED_POOL), "Pools in which the address has stakes."),
-    Field("unbonding", UNBONDINGS, "Being unstaked.", ""),
+    Field("unbonding", UNBONDINGS, "Amounts being unstaked.", ""),
     *nested("position", declared(Position, "unclaimed claimable_rewards claimable_unbonding")),
 )
 USER_POSITION = Shape.of(

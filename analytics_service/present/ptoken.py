@@ -47,7 +47,7 @@ PTOKEN_STATE = Shape.of(
     Field(
         "total_issued",
         AMOUNT,
-        "Issued, locked or unlocked; includes initial balances and all claimed or claimable rewards.",
+        "Issued tokens, locked or unlocked, with initial balances and all claimed or claimable rewards.",
     ),
     *declared(Ptoken, "total_claimed total_locked total_supply"),
     Field("staking", Many(STAKING_POOL_STATE), "What the staking pools hold.", "pools"),
@@ -74,7 +74,12 @@ UNLOCK_GROUP = Shape.of(
             *declared(UnlockAmounts, "amount"),
             *declared(UnlockAmounts, "amount_claimed=claimed amount_claimable=claimable", PART),
             *declared(UnlockAmounts, "amount_unlocked=unlocked", PART),
-            Field("amount_locked", PART, "Locked by the schedules, whatever is expired or reclaimed.", "time_locked"),
+            Field(
+                "amount_locked",
+                PART,
+                "Locked by the schedules, regardless of expiry and reclaims.",
+                "time_locked",
+            ),
             *declared(UnlockAmounts, "amount_reclaimed=reclaimed amount_expired=expired", PART),
         ),
     ),
@@ -90,7 +95,7 @@ UNLOCKS_DISTRIBUTION = Shape.of(
 
 @dataclass(frozen=True, slots=True)
 class UnlocksDistribution:
-    """Groups of unlock arrangements. `asset_id` is that of the protocol token."""
+    """Groups of unlock arrangements. `asset_id` is the id of the protocol token."""
 
     asset_id: str
     groups: tuple[UnlockGroup, ...]
@@ -98,14 +103,14 @@ class UnlocksDistribution:
 
 UNLOCK_AMOUNTS = Shape.of(
     "UserUnlockAmounts",
-    "Amounts of unlock arrangements; the others add up to `amount`.",
+    "Amounts of unlock arrangements. All others add up to `amount`.",
     *declared(UnlockAmounts, "amount"),
     *declared(UnlockAmounts, "claimed claimable locked expired reclaimed", PART),
 )
 
 
 def _duration(arrangement: Arrangement) -> int:
-    """Seconds from the beginning to the end of a linear schedule."""
+    """Length of a linear schedule in seconds."""
     return ((arrangement.ends_at or arrangement.begins_at) - arrangement.begins_at) // timedelta(seconds=1)
 
 
@@ -128,7 +133,7 @@ UNLOCK_SCHEDULE = OneOf(
 )
 UNLOCK_ADMIN = Shape.of(
     "UnlockAdmin",
-    "The admin, who may reclaim what is locked.",
+    "The admin, who may reclaim locked amounts.",
     *declared(Arrangement, "address=admin"),
     Field(
         "issued_reclaim",

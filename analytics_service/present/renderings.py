@@ -1,4 +1,4 @@
-"""How values of each kind are rendered: JSON, text and schema (rules 4.1 to 4.7)."""
+"""Renderings of each kind of value: JSON, text and schema (rules 4.1 to 4.7)."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -39,28 +39,28 @@ def _amount_text(amount: int, scope: Scope) -> str:
 
 
 def word(*choices: str) -> Rendering:
-    """Words, without a text."""
+    """A string from an enumeration, without a text."""
     # Generators make a class for each enumeration, even for a single word.
     allowed = {"const": choices[0]} if len(choices) == 1 else {"enum": [*choices]}
     return Rendering({"type": "string", **allowed}, _unscoped(str))
 
 
 def variant(name: str) -> Field:
-    """The field that names one of several shapes."""
+    """The field `kind`, which names one of several shapes."""
     return Field("kind", word(name), "Names the variant.", lambda record: name)
 
 
 MEMBER_CLASS = Rendering({"type": "string", "enum": [*MemberClass]}, _unscoped(str), _unscoped(str.capitalize))
 STRING = Rendering({"type": "string"}, _unscoped(str))
 BOOLEAN = Rendering({"type": "boolean"}, _unscoped(bool))
-# Generators take an integer without a format for one of 32 bits.
+# Generators assume 32 bits for an integer without a format.
 _INT64 = {"type": "integer", "format": "int64"}
 NUMBER = Rendering(_INT64, _unscoped(int))
-# A number that may have more bits than orjson encodes. JSON has no limit.
+# A number that may have more bits than orjson encodes.
 LARGE_NUMBER = Rendering(
     {"type": "integer"}, _unscoped(lambda number: number if number < 2**63 else orjson.Fragment(str(number)))
 )
-# A position in an order: a number whose text is its digits.
+# A number whose text is its digits.
 INDEX = Rendering(_INT64, _unscoped(int), _unscoped(str))
 TIME = Rendering(
     {"title": "time", "type": "string", "format": "date-time", "examples": ["2025-03-01T12:00:00Z"]},
@@ -81,15 +81,15 @@ AMOUNT = Rendering(
     _amount_text,
     value=True,
 )
-# An amount that is also shown as a fraction of the object's `amount`.
+# An amount with a fraction of the object's `amount` in `extra.percent`.
 PART = Rendering(AMOUNT.schema, AMOUNT.json, AMOUNT.text, value=True, part=True)
-# The same amount in standard units.
+# An amount in standard units.
 SCALED = Rendering(_decimal("decimal", "1234.5"), lambda value, scope: text.plain(_standard(value, scope)))
 
-# A number without a unit or a text: weights and accumulators.
+# A number without a unit and a text, such as weights and accumulators.
 DECIMAL = Rendering(_decimal("decimal", "1.5"), _unscoped(text.plain))
 RATIO = Rendering(_decimal("ratio", "0.1234"), _unscoped(text.plain), _unscoped(text.percent))
-# A ratio without a bound: health is Infinity without debt.
+# A ratio that may be Infinity: health without debt.
 HEALTH = Rendering(
     {
         "title": "ratio",
@@ -105,7 +105,7 @@ PRICE = Rendering(_decimal("price", "1.0002"), _unscoped(text.plain), _unscoped(
 
 
 def usd_on_request(of: Callable[[Any], Decimal | None]) -> Rendering:
-    """A sum of USD values of a record, or None. Like every USD value, it is calculated and shown on request only."""
+    """A sum of USD values of a record, or None. It is calculated and shown with `with_value` only."""
 
     def shown_as(form: Callable[[Decimal], str], nothing: str | None) -> Callable[[Any, Scope], str | None]:
         def write(record: Any, scope: Scope) -> str | None:
@@ -117,18 +117,18 @@ def usd_on_request(of: Callable[[Any], Decimal | None]) -> Rendering:
     return Rendering(USD.schema, shown_as(text.plain, None), shown_as(text.usd, text.NONE))
 
 
-# This is for the schema only: `asset_spec` renders it.
+# For the schema only: `asset_spec` renders it.
 ASSET_SPEC = Shape.of(
     "AssetSpec",
-    "What identifies an asset.",
+    "Identifies an asset.",
     Field("id", STRING, "Unique across asset domains: `<group>;<group_key>`."),
     Field("group", word(*AssetGroup), "Domain that the key is unique in."),
     Field("group_key", STRING, "Denom or contract identifier inside the group."),
 )
-# A field that holds an asset id and shows its AssetSpec.
+# Renders an asset id as its AssetSpec.
 SPEC = Rendering(ASSET_SPEC, _unscoped(asset_spec))
 
-# How the kinds that records declare are rendered. Words have renderings of their own.
+# Renderings of the kinds that records declare. `word` renders enumerations.
 _DECLARED = {
     kinds.Address: STRING,
     kinds.Amount: AMOUNT,
@@ -150,10 +150,10 @@ _DECLARED = {
 def declared(
     record: type, names: str = "", of: Node | None = None, *, bare: bool = False, **others: Node
 ) -> tuple[Field, ...]:
-    """Fields that a record declares, with their meaning there, rendered as their kind unless in `of` or `others`.
+    """Fields that a record declares, with the record's help, rendered as their kind unless `of` or `others` differ.
 
-    `names` are those of all that have a kind, if empty; `total=amount` calls the record's `amount` `total`. Fields that
-    are `bare` have no text.
+    `names` lists fields, by default all that have a kind; `total=amount` names the record's `amount` `total`. With
+    `bare`, fields have no text.
     """
     fields = []
     kinds_by_name = kinds_of(record)

@@ -1,6 +1,6 @@
-"""Lists as CSV (RFC 4180): a row for each item, and a column for each field that its declaration has.
+"""Lists as CSV (RFC 4180): a row for each item, a column for each declared field (rule 7.6, lists as CSV).
 
-Fields within a field are columns with dotted names. A list within an item is JSON, in one column.
+Nested fields are columns with dotted names. A list within an item is one column with JSON.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,24 +15,24 @@ from analytics_service.market.spreadsheets import csv_field
 from analytics_service.present.shapes import ByShape, Flags, Many, Node, OneOf, Rendering, Scope, Shape
 
 _END = "\r\n"
-# Items that are rendered before they become text, which takes less memory.
+# Items that are rendered and converted at once; more would take more memory.
 _AT_ONCE = 1_000
-# The columns of an object by their names, each with the columns within it.
+# The columns of an object by name, each with its nested columns.
 _Columns = dict[str, "_Columns"]
-# The names of what a field has that says so for each request.
+# Nested names of the fields whose nested names depend on the request.
 Names = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseTable:
-    """The items of a list, of one declaration, and the scope in which they are rendered."""
+    """The items of a list, their declaration, and the scope in which they are rendered."""
 
     of: Node
     items: Sequence[Any]
     scope: Scope
 
     def encode(self, names: Names) -> bytes:
-        """A header, which is the same without any item, and the rows."""
+        """The header, which does not depend on the items, and the rows."""
         columns = _columns(self.of, self.scope.flags, names)
         lines = [",".join(_names(columns)), *self._lines(columns)]
         return "".join(f"{line}{_END}" for line in lines).encode()
@@ -40,14 +40,14 @@ class ResponseTable:
     def _lines(self, columns: _Columns) -> Iterator[str]:
         for start in range(0, len(self.items), _AT_ONCE):
             rows = [self.of.render(item, self.scope) for item in self.items[start : start + _AT_ONCE]]
-            cells = [pl.Series([*map(_text, values)], dtype=pl.String) for values in _values(rows, columns)]
-            frame = pl.DataFrame({str(number): column for number, column in enumerate(cells)})
+            texts = [pl.Series([*map(_text, values)], dtype=pl.String) for values in _values(rows, columns)]
+            frame = pl.DataFrame({str(number): column for number, column in enumerate(texts)})
             fields = [csv_field(pl.col(name)) for name in frame.columns]
             yield from frame.select(pl.concat_str(fields, separator=",")).to_series()
 
 
 def response_table(node: Node, record: Any, scope: Scope, member: str) -> ResponseTable:
-    """The list that an answer is, or else the one that its `member` of a name is."""
+    """The list of an answer: the answer itself, or its member called `member`."""
     if isinstance(node, ByShape):
         return response_table(node.choices[scope.flags.shape], record, scope, member)
     if isinstance(node, Shape):
@@ -55,7 +55,7 @@ def response_table(node: Node, record: Any, scope: Scope, member: str) -> Respon
         (field,) = (field for field in node.fields if field.name == member)
         return response_table(field.of, field.get(record), own, member)
     if not isinstance(node, Many):
-        raise TypeError(f"{member or node} is no list")
+        raise TypeError(f"{member or node} is not a list")
     return ResponseTable(node.of, [*node.items(record)], scope)
 
 
@@ -73,13 +73,13 @@ def _columns(node: Node, flags: Flags, names: Names) -> _Columns:
             _merge(merged, _columns(choice, flags, names))
         return merged
     if isinstance(node, Rendering) and not isinstance(node.schema, Mapping):
-        # What is rendered by itself has no variants.
+        # It is rendered outside of the scope, without variants.
         return _columns(node.schema, Flags(), names)
     return {}
 
 
 def _extra(shape: Shape, flags: Flags, names: Names) -> _Columns:
-    """The variants that a request asks for."""
+    """The requested variants."""
     extra: _Columns = {}
     for variant, fields in shape.variants.items():
         if getattr(flags, variant):

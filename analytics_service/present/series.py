@@ -1,4 +1,4 @@
-"""Pages of history in responses. history/formats encodes their points."""
+"""Pages of history in responses. `history/formats` encodes their points."""
 
 import orjson
 
@@ -11,20 +11,20 @@ _VALUES = Many(Rendering(or_null(schema_of(DECIMAL)), DECIMAL.json))
 VALUE_POINT = Shape.of(
     "Point",
     "A bucket and its value.",
-    Field("t", NUMBER, "Beginning of the bucket, unix seconds."),
+    Field("t", NUMBER, "Start of the bucket, unix seconds."),
     Field(
         "v",
         DECIMAL,
-        "What agg says; by default the last observation before the bucket's end. Null if there is none. In USD, or "
-        "a fraction for APRs and utilization.",
+        "By default the last observation before the bucket's end; `agg` chooses another value. Null if there is none. "
+        "In USD; APRs and utilization are fractions.",
         optional=True,
     ),
 )
 OHLC_POINT = Shape.of(
     "OhlcPoint",
     "A bucket and its observations.",
-    Field("t", NUMBER, "Beginning of the bucket, unix seconds."),
-    Field("o", DECIMAL, "First observation; of a bucket without any, the value carried.", optional=True),
+    Field("t", NUMBER, "Start of the bucket, unix seconds."),
+    Field("o", DECIMAL, "First observation; in a bucket without observations, the value before.", optional=True),
     Field("h", DECIMAL, "Greatest observation.", optional=True),
     Field("l", DECIMAL, "Least observation.", optional=True),
     Field("c", DECIMAL, "Last observation.", optional=True),
@@ -39,7 +39,7 @@ POINT = OneOf(
 
 
 def _encoded(node: Node) -> Rendering:
-    """A list that is already encoded as JSON: history/formats encodes points a hundred times as fast."""
+    """A list that is already JSON: `history/formats` encodes points a hundred times as fast."""
     return Rendering(Many(node), lambda fragment, _: orjson.Fragment(fragment))
 
 
@@ -51,7 +51,7 @@ INTERVAL = Shape.of(
 )
 RANGE = Shape.of(
     "Range",
-    "The requested range, the same on every page; of period=auto, the buckets that it lies in.",
+    "The requested range, equal on every page. With period=auto, extended to whole buckets.",
     Field("start", NUMBER, "Unix seconds, inclusive."),
     Field("end", NUMBER, "Unix seconds, inclusive."),
     Field("interval", INTERVAL, "Width of a bucket.", source=""),
@@ -75,10 +75,12 @@ _ARRAY = Rendering(Many(NUMBER), lambda numbers, _: numbers)
 _CANDLES = {"o": "First", "h": "Greatest", "l": "Least", "c": "Last"}
 COLUMN_SERIES = Shape.of(
     "ColumnSeries",
-    "History of one asset, an array for each column of its points.",
-    Field("asset", STRING, "Id of the asset; not in a single series.", sometimes=True),
-    Field("symbol", STRING, "Symbol of the asset, if known; not in a single series.", optional=True, sometimes=True),
-    Field("v", _VALUES, "Values of all buckets.", sometimes=True),
+    "History of one asset, with an array for each column of its points.",
+    Field("asset", STRING, "Id of the asset; missing in a single series.", sometimes=True),
+    Field(
+        "symbol", STRING, "Symbol of the asset, if known; missing in a single series.", optional=True, sometimes=True
+    ),
+    Field("v", _VALUES, "Values of all buckets, except with agg=ohlc.", sometimes=True),
     *(
         Field(name, _VALUES, f"{which} observations, with agg=ohlc.", sometimes=True)
         for name, which in _CANDLES.items()
@@ -89,14 +91,14 @@ COLUMNS = Shape.of(
     "HistoryColumns",
     "A page of histories by column, with format=columns.",
     _RANGE,
-    Field("t", _ARRAY, "Beginnings of the buckets, unix seconds.", source=lambda page: [*page.query.starts]),
+    Field("t", _ARRAY, "Starts of the buckets, unix seconds.", source=lambda page: [*page.query.starts]),
     Field("series", _encoded(COLUMN_SERIES), "One series for each asset.", source="body"),
     _PAGINATION,
 )
 
 
 def _by_format(name: str, help: str, points: Field) -> OneOf:
-    """A page in one of the formats that are JSON."""
+    """A page in one of the JSON formats."""
     shape = Shape.of(f"{name}Points", f"{help} Each bucket is a point.", _RANGE, points, _PAGINATION)
     return OneOf(name, help, key=lambda page, _: page.query.format.name, choices={"json": shape, "columns": COLUMNS})
 
@@ -108,6 +110,6 @@ SINGLE_SERIES = _by_format(
 )
 MULTI_SERIES = _by_format(
     "MultiSeriesHistory",
-    "A page of the histories of many assets, all with the same buckets.",
+    "A page of the histories of assets, all with the same buckets.",
     Field("series", _encoded(SERIES), "One series for each asset.", source="body"),
 )

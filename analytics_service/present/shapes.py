@@ -1,6 +1,6 @@
-"""Response objects, each declared once. JSON, variants and schema are derived from the declaration.
+"""Declarations of response objects. JSON, variants and schema are derived from them.
 
-The function that writes an object is built once for each combination of variants.
+The function that renders an object is built once for each combination of variants.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ Generation = Literal["newer", "older"]
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The variants (rule 1.2) and the generation of names (rule 5.1) that a request asks for."""
+    """The requested variants (rule 1.2, variants) and generation of names (rule 5.1, older names)."""
 
     text: bool = False
     value: bool = False
@@ -32,10 +32,10 @@ class Flags:
 
 @dataclass(frozen=True)
 class Scope:
-    """The context of rendering: the requested variants, assets and USD prices by asset id, and a current asset.
+    """The context of rendering: requested variants, assets and USD prices by asset id, and the current asset.
 
     Amounts are in units of the current asset. A shape that names an asset makes it current for everything inside.
-    Scopes of assets are cached, so a scope can serve many responses.
+    Scopes of assets are cached within a scope.
     """
 
     flags: Flags = Flags()
@@ -46,7 +46,7 @@ class Scope:
     _scopes: "dict[str, Scope]" = dataclass_field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of(self, asset_id: str) -> "Scope":
-        """This scope with another current asset, which may have no price, and no definition yet (rule 4.1)."""
+        """This scope with another current asset, which may lack a price, or a definition (rule 4.1, amounts)."""
         if (scope := self._scopes.get(asset_id)) is not None:
             return scope
         asset, price = self.assets.get(asset_id) or unknown_asset(asset_id), self.prices.get(asset_id)
@@ -54,13 +54,13 @@ class Scope:
 
     @cached_property
     def receipt(self) -> "Scope":
-        """This scope with the current asset's receipt token instead. If that is unknown, amounts have no price."""
+        """This scope with the current asset's receipt token. If the token is unknown, amounts have no price."""
         receipt = self.current_asset.receipt_asset
         return self.of(receipt) if receipt and receipt in self.assets else replace(self, price=None)
 
     @cached_property
     def current_asset(self) -> Asset:
-        """The current asset. LookupError if no enclosing shape names one."""
+        """The current asset. Raises LookupError if no enclosing shape names one."""
         if self.asset is None:
             raise LookupError("no enclosing shape names the asset of this amount")
         return self.asset
@@ -72,7 +72,7 @@ class Scope:
 
 
 Get = Callable[[Any], Any]
-# Renders a value or record, which is never None, in a scope.
+# Renders a value or record, never None, in a scope.
 Write = Callable[[Any, Scope], Any]
 
 
@@ -98,10 +98,10 @@ class Renderable(ABC):
 
 @dataclass(frozen=True)
 class Rendering(Renderable):
-    """How a field's value is rendered: its JSON, its schema and, optionally, its text.
+    """The rendering of a field's value: JSON, schema, and optionally text.
 
-    With `value`, there is a USD value in `extra.value`; with `part`, a fraction of the object's `amount` in
-    `extra.percent`. `text_schema` is that of the text, if it is none.
+    `value` adds a USD value to `extra.value`, `part` a fraction of the object's `amount` to `extra.percent`.
+    `text_schema` is the schema of the text, if it is not a string.
     """
 
     schema: "Mapping[str, object] | Node"
@@ -117,11 +117,10 @@ class Rendering(Renderable):
 
     @property
     def text_only(self) -> "Rendering":
-        """This rendering with no variant but its text."""
+        """This rendering with its text as the only variant."""
         return replace(self, value=False, part=False)
 
     def writer(self, flags: Flags) -> Write:
-        """Renders the value. Its JSON does not depend on variants."""
         return self.json
 
 
@@ -129,10 +128,9 @@ class Rendering(Renderable):
 class Field:
     """A field of a response object.
 
-    `source` says where the value comes from: an attribute of the record (dots reach into nested records; None means
-    the field's own name), the record itself (an empty string), or a function of the record. Amounts in a `receipt`
-    field are in units of the receipt token. An `optional` field may be null. A `sometimes` field is
-    missing where it has no value.
+    `source` gives the value: an attribute of the record (dotted for nested records; None means the field's own name),
+    an empty string for the record itself, or a function of the record. Amounts in a `receipt` field are in units of
+    the receipt token. An `optional` field may be null. A `sometimes` field is missing if it has no value.
     """
 
     name: str
@@ -153,7 +151,7 @@ class Field:
         return (lambda value, scope: write(value, scope.receipt)) if self.receipt else write
 
     def within(self, source: str) -> "Field":
-        """This field for a record that has the field's own record in an attribute."""
+        """This field for a record that holds the field's record in the attribute `source`."""
         if callable(self.source):
             outer, inner = attrgetter(source), self.source
             return replace(self, source=lambda record: inner(outer(record)))
@@ -164,7 +162,7 @@ class Field:
 class Shape(Renderable):
     """A response object. It has an `extra` if a field has variants, or if `extra` is set.
 
-    `asset` names the record's attribute that holds the id of the asset its amounts are in; None means the asset of the
+    `asset` names the record's attribute with the id of the asset that amounts are in; None means the asset of the
     enclosing object.
     """
 
@@ -194,7 +192,7 @@ class Shape(Renderable):
         return frozenset(field.name for field in self.fields if field.sometimes)
 
     def derive(self, name: str, **changes: "str | Node") -> "Shape":
-        """This object under another name. Each change gives a field a new name (a string) or another shape."""
+        """This object under another name. Each change gives a field another name (a string) or shape."""
         return replace(self, name=name, fields=tuple(_changed(field, changes.get(field.name)) for field in self.fields))
 
     def writer(self, flags: Flags) -> Write:
@@ -243,7 +241,7 @@ class Shape(Renderable):
 
 @dataclass(frozen=True)
 class Many(Renderable):
-    """A list of values or objects of one declaration. `items` reads them from the record, which may be the list."""
+    """A list of values or objects of one declaration. `items` gets them from the record, by default the list itself."""
 
     of: "Node"
     items: Get = _itself
@@ -255,7 +253,7 @@ class Many(Renderable):
 
 @dataclass(frozen=True)
 class OneOf(Renderable):
-    """A response object with one of several shapes, of which `key` selects one for a record in a scope."""
+    """A response object with one of several shapes. `key` selects the shape for a record in a scope."""
 
     name: str
     help: str
@@ -269,7 +267,7 @@ class OneOf(Renderable):
 
 @dataclass(frozen=True)
 class ByShape(Renderable):
-    """An answer with two generations of names (rule 5.1). The request selects a generation."""
+    """An answer with two generations of names (rule 5.1). The request selects one."""
 
     name: str
     help: str
@@ -284,13 +282,12 @@ Node = Rendering | Shape | Many | Alternatives
 
 
 def nested(source: str, fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Fields of an object, for a record that has the object's own record in an attribute."""
+    """Fields of an object, for a record that holds the object's record in the attribute `source`."""
     return tuple(field.within(source) for field in fields)
 
 
 def _object(fields: Iterable[tuple[str, Get, Write]], absent: str | None = None, rare: Collection[str] = ()) -> Write:
-    """A function that renders an object of named values. A missing value becomes `absent`, unless its name is rare:
-    then it is left out."""
+    """A function that renders an object. A missing value becomes `absent`; in `rare` fields it is omitted."""
     plan = tuple(fields)
 
     def write(record: Any, scope: Scope) -> dict[str, object]:
@@ -307,7 +304,7 @@ def _object(fields: Iterable[tuple[str, Get, Write]], absent: str | None = None,
 
 
 def _null(record: Any, scope: Scope) -> None:
-    """Renders a variant that was not requested."""
+    """Render a variant that was not requested."""
 
 
 def _changed(field: Field, change: "str | Node | None") -> Field:
@@ -317,7 +314,7 @@ def _changed(field: Field, change: "str | Node | None") -> Field:
 
 
 def _usd(amount: int | None, scope: Scope) -> tuple[str | None, str]:
-    """USD value of an amount, as a decimal and as text."""
+    """The USD value of an amount, as a decimal and as text."""
     if amount is None or scope.price is None:
         return None, text.NONE
     dollars = usd_value(amount, scope.current_asset.decimals_denom, scope.price)

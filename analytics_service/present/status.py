@@ -1,4 +1,4 @@
-"""How the service is, in responses of its operational routes and in `status --json` (rules 1.3 and 1.6)."""
+"""Status of the service in responses and in `status --json` (rules 1.3, readiness, and 1.6, status record)."""
 
 from analytics_service.present.renderings import BOOLEAN, NUMBER, STRING, TIME, declared, word
 from analytics_service.present.shapes import Field, Many, Shape
@@ -15,12 +15,12 @@ SNAPSHOT_STATUS = Shape.of(
 )
 _STORE = (
     Field("reachable", BOOLEAN, "Whether the store answers."),
-    Field("schema_current", BOOLEAN, "Whether its schema is that of this version."),
+    Field("schema_current", BOOLEAN, "Whether its schema matches this version."),
 )
 _VERDICT = (
     Field("healthy", BOOLEAN, "Whether nothing is wrong."),
     Field("faults", Many(STRING), "What is wrong, in plain words."),
-    Field("at", TIME.bare, "When the state was checked."),
+    Field("at", TIME.bare, "Time of this status."),
     Field("simulated", BOOLEAN, "Whether the store has simulated data: made up, not observed."),
 )
 _DATA = (
@@ -29,16 +29,16 @@ _DATA = (
         Many(
             Shape.of(
                 "LostPrice",
-                "The last price of an asset that its source lists, which counts no more because it is too old.",
+                "The last price of an asset that its source still lists. It is too old to be used.",
                 *declared(LostPrice, "asset_id symbol newest age_seconds", bare=True),
             )
         ),
-        "The assets whose price is not known any more.",
+        "Assets whose last price is too old to be used.",
     ),
     Field(
         "anomalies_last_day",
         NUMBER,
-        "Values of the last day that may be wrong. They are no faults; the view `anomalies` lists them.",
+        "Suspicious values of the last day. They are not faults; the view `anomalies` lists them.",
         "facts.anomalies",
     ),
 )
@@ -46,7 +46,7 @@ STATUS = Shape.of(
     "Status",
     "The state of everything that the service depends on.",
     *_VERDICT,
-    Field("sources", Many(STRING), "Names of the sources that the data is from, or `imported history`."),
+    Field("sources", Many(STRING), "Names of the data's sources, or `imported history`."),
     Field("store", Shape.of("StoreStatus", "The state of the store.", *_STORE), "The store.", ""),
     Field("snapshots", Many(SNAPSHOT_STATUS), "The newest snapshots, by dataset.", "datasets"),
     *_DATA,
@@ -57,41 +57,46 @@ _OPERATIONS_STORE = Shape.of(
     "OperationsStore",
     "The state of the store.",
     *_STORE,
-    Field("error", STRING, "Why it does not answer, or not in full; else empty."),
-    Field("disk", _DISK, "The fullest disk of its servers, if it is known.", "facts.disk", optional=True),
+    Field("error", STRING, "Why it does not answer, or cannot be read in full; else empty."),
+    Field("disk", _DISK, "The fullest disk of its servers, if known.", "facts.disk", optional=True),
 )
 _OPERATIONS_SNAPSHOT = Shape.of(
     "OperationsSnapshot",
-    "The newest snapshot of a dataset, and what its job lacks.",
+    "The newest snapshot of a dataset, and failures of its job.",
     *declared(Dataset, f"{_SNAPSHOT} gaps_last_day=gaps last_error_at=failed_at last_error=error", bare=True),
 )
 _SOURCE = Shape.of(
     "OperationsSource",
-    "Where data is from.",
+    "Origin of data.",
     Field("name", STRING, "The spec of a source, or `imported history`.", ""),
     Field("simulated", BOOLEAN, "Whether it is made up."),
 )
 _SCHEDULER = Shape.of(
     "OperationsScheduler",
-    "A scheduler of the last week.",
+    "A scheduler that reported within the last week.",
     Field("name", STRING, "Its host and process id."),
-    Field("alive", BOOLEAN, "Whether it runs."),
+    Field("alive", BOOLEAN, "Whether it is running."),
     Field("heard_seconds_ago", NUMBER, "Seconds since its last report."),
 )
 _CORRECTION = Shape.of(
     "OperationsCorrection",
-    "A correction of history that is at work.",
+    "A correction of history in progress.",
     *declared(Rewriting, bare=True),
 )
 OPERATIONS = Shape.of(
     "Operations",
-    "How every part of the service is. What is unknown is null.",
+    "State of every part of the service. Unknown values are null.",
     *_VERDICT,
     Field("version", STRING, "Version of this service; empty where it is not installed."),
-    Field("sources", Many(_SOURCE), "Where the data is from.", "origins"),
+    Field("sources", Many(_SOURCE), "Origins of the data.", "origins"),
     Field("store", _OPERATIONS_STORE, "The store.", ""),
     Field("snapshots", Many(_OPERATIONS_SNAPSHOT), "The newest snapshots, by dataset.", "datasets"),
     *_DATA,
-    Field("schedulers", Many(_SCHEDULER), "Schedulers of the last week.", lambda status: status.facts.schedulers or ()),
-    Field("corrections", Many(_CORRECTION), "Corrections of history that are going on.", "facts.corrections"),
+    Field(
+        "schedulers",
+        Many(_SCHEDULER),
+        "Schedulers that reported within the last week.",
+        lambda status: status.facts.schedulers or (),
+    ),
+    Field("corrections", Many(_CORRECTION), "Corrections of history in progress.", "facts.corrections"),
 )

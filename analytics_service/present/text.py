@@ -1,4 +1,4 @@
-"""Values as text for people (rule 4.3)."""
+"""Values as text for people (rule 4.3, texts)."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,15 +10,15 @@ from analytics_service.market.instants import DAY, HOUR, MINUTE
 
 NONE = "N/A"
 _CENT = Decimal("0.01")
-# Enough digits for any sum of amounts: an amount has up to 78 digits, and an asset up to 255 display decimals.
+# Fits any sum of amounts: an amount has up to 78 digits, an asset up to 255 display decimals.
 _SHOWN = Context(prec=400, rounding=ROUND_HALF_EVEN)
 _FOUR_DIGITS = Context(prec=4, rounding=ROUND_HALF_EVEN)
-# There is no month: its length varies. A year has 365 days, as in interest rates.
+# Without months, whose length varies. A year has 365 days, as for interest rates.
 _DURATIONS = (("year", 365 * DAY), ("day", DAY), ("hour", HOUR), ("minute", MINUTE))
 
 
 def plain(value: Decimal) -> str:
-    """A decimal in plain notation: no exponent, no trailing zeros."""
+    """A decimal without exponent and trailing zeros."""
     decimal = format(value, "f")
     decimal = decimal.rstrip("0").rstrip(".") if "." in decimal else decimal
     return "0" if decimal == "-0" else decimal
@@ -27,7 +27,7 @@ def plain(value: Decimal) -> str:
 def amount(standard: Decimal, decimals: int, symbol: str) -> str:
     """An amount in standard units with the asset's display decimals, such as 1,234.50 USDT.
 
-    An amount that these decimals cannot show, but that is not zero, reads <0.01 USDT.
+    A positive amount that these decimals would show as zero reads <0.01 USDT.
     """
     least = _quantum(decimals)
     shown = f"<{least:f}" if 0 < standard < least else _rounded(standard, decimals)
@@ -42,14 +42,14 @@ def percent(fraction: Decimal) -> str:
 
 
 def usd(dollars: Decimal) -> str:
-    """A sum in dollars, such as $1,234.56 or -$1,234.56; <$0.01 or >-$0.01 if it is less than a cent but not zero."""
+    """A sum in dollars, such as $1,234.56 or -$1,234.56; <$0.01 or >-$0.01 for less than a cent."""
     if dollars and -_CENT < dollars < _CENT:
         return "<$0.01" if dollars > 0 else ">-$0.01"
     return f"{'-' if dollars < 0 else ''}${_rounded(dollars.copy_abs(), 2)}"
 
 
 def price(usd: Decimal) -> str:
-    """A price in dollars: with two decimals from $1 on, with four significant digits below."""
+    """A price in dollars: two decimals from $1 on, four significant digits below."""
     if usd == 0:
         return "$0.00"
     # Rounded first, so that 0.99996 becomes 1.00 and 0.099996 becomes 0.1000.
@@ -60,7 +60,7 @@ def price(usd: Decimal) -> str:
 
 
 def duration(seconds: Decimal | int) -> str:
-    """A length of time in words, without units that are zero: 14 days, 1 day 2 hours, 0.5 seconds."""
+    """A length of time in words, without zero units: 14 days, 1 day 2 hours, 0.5 seconds."""
     return " ".join(_parts(Decimal(seconds)))
 
 
