@@ -1,1 +1,1 @@
-"""Falcon resources, one file per path family."""
+"""Falcon resources, a module for each group of paths."""

@@ -1,4 +1,4 @@
-"""/api/v1/analytics: use of the markets, what could be liquidated, and how the protocol token unlocks."""
+"""/api/v1/analytics: use of the markets, liquidation risk, and unlocks of the protocol token."""
 
 from decimal import Decimal
 from operator import attrgetter
@@ -20,7 +20,7 @@ from analytics_service.state.view import View
 
 
 def _assumed(view: View, arguments: Arguments) -> dict[str, Decimal]:
-    """The requested prices by asset id. EntityNotFound if one is of no asset."""
+    """The assumed prices by asset id. Raises EntityNotFound for an unknown asset."""
     return assume_prices(arguments["prices"] or (), view.valuation)
 
 
@@ -32,7 +32,6 @@ def _risk(view: View, arguments: Arguments) -> risk.Risk:
 
 
 def _ladder(view: View, arguments: Arguments) -> Ladder:
-    """The ladder of what the asset stands for."""
     changes = _changes(arguments)
     asset_id = _priced(view, arguments["asset_id"], "asset_id")
     following = [_priced(view, name, "following") for name in arguments["following"] or ()]
@@ -40,7 +39,7 @@ def _ladder(view: View, arguments: Arguments) -> Ladder:
 
 
 def _priced(view: View, name: str, parameter: str) -> str:
-    """What an asset stands for, which has a price. EntityNotFound if there is none, or no such asset."""
+    """The id of the asset that a named asset stands for. Raises EntityNotFound if it is unknown, or has no price."""
     named = resolve_id(name, view.assets, parameter)
     asset_id = view.valuation.underlying(named)
     if view.prices.get(asset_id) is None:
@@ -49,18 +48,18 @@ def _priced(view: View, name: str, parameter: str) -> str:
 
 
 def _changes(arguments: Arguments) -> list[Decimal]:
-    """The steps of a ladder, in percent. ParameterInvalid if there are none or too many."""
+    """The steps of a ladder, in percent. Raises ParameterInvalid if there are none or too many."""
     defaults = {"from": params.LADDER_FROM, "to": params.LADDER_TO, "step": params.LADDER_STEP}
     given = {name: default if arguments[name] is None else arguments[name] for name, default in defaults.items()}
     first, last, step = given.values()
     if first > last:
         raise ParameterInvalid("to", f"{last} is below from, {first}")
     if not step:
-        raise ParameterInvalid("step", "it must be above 0")
+        raise ParameterInvalid("step", "must be above 0")
     steps = int((last - first) / step) + 1
     if steps > params.MAX_STEPS:
         raise ParameterInvalid(
-            "step", f"from {first} to {last} these are {steps:,} steps; at most {params.MAX_STEPS} fit"
+            "step", f"gives {steps:,} steps from {first} to {last}; at most {params.MAX_STEPS} are allowed"
         )
     return [first + step * number for number in range(steps)]
 
@@ -84,7 +83,7 @@ _BOOK = ("positions", "markets", "prices", "ptoken")
 PATHS = (
     StatePath(
         "analytics/market/state",
-        "How much the markets have been used so far.",
+        "Use of the markets so far: loans, activity and interest.",
         MARKET_STATE,
         lambda view, arguments: view,
         ("markets", "loans", "positions"),
@@ -100,7 +99,7 @@ PATHS = (
     ),
     StatePath(
         "analytics/market/risk/ladder",
-        "What could be liquidated at other prices of one asset, or of the origin of a receipt token, step by step.",
+        "What could be liquidated at other prices of one asset, step by step. A receipt token stands for its origin.",
         RISK_LADDER,
         _ladder,
         _BOOK,

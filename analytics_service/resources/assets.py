@@ -1,4 +1,4 @@
-"""/api/v1/assets, /ptoken and /swap: assets and their prices, the protocol token, and what swap contracts can swap."""
+"""/api/v1/assets, /ptoken and /swap: assets and their prices, the protocol token, and swap routes."""
 
 from analytics_service.errors import EntityNotFound
 from analytics_service.http import params
@@ -20,7 +20,7 @@ def _assets(view: View, arguments: Arguments) -> list[Asset]:
 
 
 def _prices(view: View, arguments: Arguments) -> list[PricedAsset]:
-    """Every price, and its changes from earlier views. An asset without a price there has none."""
+    """Every price, with its changes since earlier views: None for an asset without a price there."""
     spans = arguments["changes"]
     before = {span: view.quotes for span, view in arguments["earlier"].items()} if spans else {}
     priced = []
@@ -40,7 +40,7 @@ def _contract(view: View, arguments: Arguments) -> SwapContract:
 
 
 def _all_routes(view: View, arguments: Arguments) -> list[_Route]:
-    """All routes, in the order of source denoms."""
+    """All routes, ordered by source denom."""
     return sorted(_contract(view, arguments).routes.items())
 
 
@@ -54,14 +54,14 @@ def _route(view: View, arguments: Arguments) -> _Route:
 PATHS = (
     StatePath(
         "assets",
-        "Every asset that has not ended, in the order of ids.",
+        "Every asset that has not ended, ordered by id.",
         Many(ASSET_INFO),
         _assets,
         ("prices",),
     ),
     StatePath(
         "assets/prices",
-        "Every asset that has a price, with its last price, however old; last_updated_at tells its age.",
+        "Every asset that has a price, with its last price, however old; `last_updated_at` shows its age.",
         Many(PRICED_ASSET),
         _prices,
         ("prices",),
@@ -71,7 +71,7 @@ PATHS = (
         StatePath(f"ptoken/{part}", summary, shape, lambda view, arguments: view.ptoken, ("ptoken",), VALUED)
         for part, summary, shape in (
             ("params", "The protocol token's parameters.", PTOKEN_PARAMS),
-            ("state", "How much of the protocol token there is, and where.", PTOKEN_STATE),
+            ("state", "Amounts of the protocol token: issued, claimed, locked and staked.", PTOKEN_STATE),
             ("staking", "The protocol token's staking pools.", PTOKEN_STAKING),
         )
     ),
@@ -79,7 +79,7 @@ PATHS = (
 SWAP_PATHS = (
     StatePath(
         "swap/routes",
-        "One source denom of a swap contract with its targets.",
+        "One source denom of a swap contract, with its targets.",
         SWAP_TARGETS,
         _route,
         ("routes",),
@@ -88,7 +88,7 @@ SWAP_PATHS = (
     ),
     StatePath(
         "swap/routes/all",
-        "Every source denom of a swap contract with its targets.",
+        "Every source denom of a swap contract, with its targets.",
         Many(SWAP_TARGETS),
         _all_routes,
         ("routes",),

@@ -1,4 +1,4 @@
-"""Paths that show the current state, or the state at a past moment (rule 8.12)."""
+"""Paths that show the current state, or the state at a past moment (rule 8.12, as-of state)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -31,21 +31,21 @@ from analytics_service.store.ledger import PastHead
 from analytics_service.store.losses import require_kept
 
 # Today's date is always in the future.
-_TODAY_HINT = ". A date means its last second; give a time of day, or leave `at` out for the newest state"
+_TODAY_HINT = ". A date means its last second: give a time of day, or omit `at` for the newest state"
 VALUED = (params.WITH_TEXT, params.WITH_VALUE)
-# A file with more rows waits for its turn, as a large page of history does (rule 2.13).
+# A file with more rows waits for a slot like a large page of history (rule 2.13, large pages).
 _LARGE = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class StatePath:
-    """A path below /api/v1: what describes it in /docs, the shape of the answer, and the record of a view that it
-    shows. `record` raises EntityNotFound if the parameters name nothing.
+    """A path below /api/v1: its summary for /docs, the shape of the answer, and the record that it shows.
 
-    The record is made from `datasets`, and USD values from those of `valued_by`; USD sums over markets are there if it
-    `has_sums`, except in the older of two shapes. Answers that do not describe assets need no snapshot of prices.
-    `count` says how many items there are, if the record has only some, and `next` which parameters ask for the page
-    after it, if there is one. A list also comes as CSV; `rows` names the member that is one, if the answer is not.
+    `record` gets the record from a view, and raises EntityNotFound if the parameters name nothing. The record uses
+    `datasets`, and USD values use `valued_by`. With `has_sums` the answer has USD sums over markets, but not in the
+    older shape. Answers that do not describe assets need no snapshot of prices. If the record is a page of items,
+    `count` returns the number of all items, and `next` the parameters of the next page. Lists also come as CSV: the
+    answer itself, or its member called `rows`.
     """
 
     path: str
@@ -79,8 +79,10 @@ class Current(SnapshotPath):
         self.datasets, self.valued_by, self.has_sums = declared.datasets, declared.valued_by, declared.has_sums
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """All parameters, the unix seconds of `times` among them, by name, and the requested `moment` (None for now).
-        ParameterInvalid for a moment in the future, and for a start after the end."""
+        """All parameters, the unix seconds of given `times`, whether to answer `csv`, and the `moment` (None for now).
+
+        Raises ParameterInvalid for a moment in the future, and for a start after the end.
+        """
         arguments = super().parse(req, path)
         zone, now = arguments["tz"] or self._shared.zone, self._shared.schedule.now()
         given = [edge for edge in Edge if arguments.get(edge) is not None]
@@ -94,7 +96,7 @@ class Current(SnapshotPath):
         return {**arguments, "times": times, "csv": form == CSV.name, "moment": moment}
 
     def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
-        """If what times mean depends on now, the answer is cached under their seconds."""
+        """An answer to relative times is cached under the unix seconds that they mean."""
         given = {**req.params, **arguments["times"]}
         is_moving = any(arguments[name].is_relative for name in arguments["times"])
 
@@ -107,7 +109,7 @@ class Current(SnapshotPath):
         return Resolved(_query_string(given) if is_moving else None, is_moving, following, headers)
 
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
-        """The dataset of the definitions of assets, if the answer describes assets."""
+        """The dataset with the definitions of assets, if the answer describes assets."""
         return (ASSETS_DATASET,) if self._declared.describes_assets else ()
 
     def _answer(self, key: CacheKey, arguments: Arguments, resolved: Resolved) -> Answer:
@@ -115,8 +117,8 @@ class Current(SnapshotPath):
             return super()._answer(key, arguments, resolved)
 
     def view(self, arguments: Arguments) -> View:
-        """The current view, or the view of the moment. EntityNotFound if a dataset that the answer is made from had no
-        snapshot then, even if this answer would not read it."""
+        """The current view, or the view of the moment. Raises EntityNotFound if a dataset of the answer had no snapshot
+        by then, even if this answer would not read it."""
         if arguments["moment"] is None:
             return super().view(arguments)
         datasets = dict.fromkeys((*self.datasets, ASSETS_DATASET, *self.valued_by))
@@ -127,20 +129,19 @@ class Current(SnapshotPath):
         return view
 
     def require_kept(self, view: View, arguments: Arguments, datasets: Sequence[str]) -> None:
-        """Lost if rows are lost of the snapshots, or of what has been observed since by the moment."""
+        """Raises Lost if rows are lost of the snapshots, or of observations between them and the moment."""
         moment: Moment | None = arguments["moment"]
         for dataset in datasets:
             for loss in view.losses(dataset):
                 head = view.heads.heads.get(dataset)
                 ends = (head.newest, head.last_observed_at) if head else (0, FOREVER)
                 first, last = max(min(ends), 0), moment.at if moment else max(ends)
-                # States have rows of what was observed of prices and loans only.
+                # Of observations, answers have only prices and loans.
                 if dataset in (ASSETS_DATASET, "loans") or loss.what not in names_of(dataset):
                     require_kept([loss], first, last + 1)
 
     def closes_at(self, view: View, arguments: Arguments) -> int | None:
-        """Some minutes after the moment, if later snapshots have settled it in all datasets, including the dataset of
-        the definitions of assets."""
+        """Some minutes after the moment, if each dataset, including the definitions of assets, has a later snapshot."""
         if arguments["moment"] is None:
             return None
         at = arguments["moment"].at
@@ -149,7 +150,7 @@ class Current(SnapshotPath):
         return self.settled_at(at) if is_settled else None
 
     def record(self, view: View, arguments: Arguments) -> Any:
-        """What the path shows. Assets may be named by their symbols (rule 2.18)."""
+        """The record that the path shows. Symbols may name assets (rule 2.18, asset names)."""
         for parameter in ("asset_id", "symbol"):
             if arguments.get(parameter) is not None:
                 (asset_id,) = resolve_ids([arguments[parameter]], view.assets, parameter)
@@ -172,20 +173,19 @@ class Current(SnapshotPath):
         return success(data, self._declared.count(record) if self._declared.count else listed)
 
     def _table(self, record: Any, view: View, arguments: Arguments) -> bytes:
-        """The list as CSV. ParameterInvalid if it has too many rows, none of which is left out unless the request has a
-        limit."""
+        """The list as CSV, complete unless the request has a limit. Raises ParameterInvalid for too many rows."""
         table = response_table(self.shape, record, self._scope(view, arguments), self._declared.rows or "")
         is_cut = self._declared.next and self._declared.next(record, arguments) and arguments["limit"] == MAX_POINTS
         if is_cut or len(table.items) > MAX_POINTS:
             raise ParameterInvalid(
-                "format", f"a file has at most {MAX_POINTS:,} rows, and these are more: narrow them, or give a limit"
+                "format", f"a file has at most {MAX_POINTS:,} rows: narrow the request, or give a limit"
             )
         names = {"changes": [*arguments["changes"]]} if arguments.get("changes") else {}
         with self._shared.large_pages.acquire() if len(table.items) > _LARGE else nullcontext():
             return table.encode(names)
 
     def _scope(self, view: View, arguments: Arguments) -> Scope:
-        """The rendering context: the requested variants, assets, and prices if values are shown."""
+        """The rendering context: requested variants, assets, and prices if values are shown."""
         flags = Flags(
             text=arguments.get("with_text", False),
             value=arguments.get("with_value", False),
@@ -196,13 +196,12 @@ class Current(SnapshotPath):
             return Scope(flags)
         if not flags.value:
             return Scope(flags, view.assets)
-        # Markets determine the prices of receipt tokens. Paths without receipt tokens need no snapshot of markets.
+        # Prices of receipt tokens depend on markets. Paths without receipt tokens need no snapshot of markets.
         has_markets = "markets" in self.made_from(view, arguments)
         return Scope(flags, view.assets, view.prices if has_markets else view.quoted)
 
     def _earlier(self, view: View, arguments: Arguments) -> dict[str, View]:
-        """The views of the moments before the one that is shown, by the length of time between, where the dataset had
-        anything by then."""
+        """Views of earlier moments, by the length of time before the shown moment, if the dataset had anything then."""
         (dataset,) = self.datasets
         shown_at = arguments["moment"].at if arguments["moment"] else view.head(dataset).newest
         zone, now = arguments["tz"] or self._shared.zone, self._shared.schedule.now()

@@ -1,4 +1,4 @@
-"""/api/v1/openapi.json and /docs: the API, described for programs and for people."""
+"""/api/v1/openapi.json and /docs: the description of the API, for programs and for people."""
 
 from collections.abc import Callable
 
@@ -24,8 +24,10 @@ class OpenApi(Fixed):
 
 
 class Docs(Resource):
-    """The OpenAPI document as a web page, which says when data is simulated. Its example requests name data that
-    exists, unless reading the data needs a key: the page is for everyone."""
+    """The OpenAPI document as a web page, which also says whether data is simulated.
+
+    Its example requests name data that exists, unless reading data needs a key: the page is for everyone.
+    """
 
     media = (falcon.MEDIA_HTML,)
 
@@ -37,10 +39,8 @@ class Docs(Resource):
         self._cache: dict[Coding, tuple[Heads | None, Answer | None]] = {}
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send the web page, which is rendered once for each state and coding.
-
-        It describes the API even while the store cannot be read. Examples from the store are added once it can.
-        """
+        """Send the web page, rendered once for each state and coding. While the store cannot be read, the page lacks
+        examples from it."""
         self.parse(req, path)
         coding = negotiate(req.get_header("Accept-Encoding"))
         view = self._view()
@@ -54,14 +54,14 @@ class Docs(Resource):
         send(req, resp, answer, DESCRIPTIVE)
 
     def _view(self) -> View | None:
-        """The view whose data the examples show; None while the store cannot be read."""
+        """The view for the examples; None while the store cannot be read."""
         try:
             return self._views.newest()
         except AnalyticsError:
             return None
 
     def _page(self, view: View) -> str | None:
-        """The web page with all examples; None while the store cannot be read, or is being rewritten."""
+        """The page with all examples; None while the store cannot be read, or is being rewritten."""
         try:
             return render_docs(
                 self._document(),

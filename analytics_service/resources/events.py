@@ -1,4 +1,4 @@
-"""Lists of events: those of an address, and those of all."""
+"""Lists of events: of one address, and of all addresses."""
 
 from operator import attrgetter
 
@@ -15,8 +15,8 @@ from analytics_service.state.view import View
 
 
 def _events(view: View, arguments: Arguments) -> EventList:
-    """A page of the events. EntityNotFound if prev_event_uuid names no event of the address, or of any; or for an asset
-    that is not defined and has no event."""
+    """A page of events. Raises EntityNotFound if `prev_event_uuid` names no event of the address, or if an asset has
+    neither a definition nor events."""
     actions, assets, times = arguments["action"] or (), arguments["asset_ids"] or (), arguments["times"]
     end = times["end"] + 1 if "end" in times else TIME_LIMIT
     of = EventFilter(arguments["address"], times.get("start", 0), end, tuple(actions), tuple(assets))
@@ -41,7 +41,7 @@ def _list(path: str, summary: str, of: tuple[Param, ...] = (), in_path: tuple[Pa
         ("loans",),
         (*params.EVENTS, *of, *VALUED),
         in_path,
-        # Markets determine the prices of receipt tokens.
+        # Prices of receipt tokens depend on markets.
         ("prices", "markets"),
         count=attrgetter("count"),
         next=_next,
@@ -51,12 +51,12 @@ def _list(path: str, summary: str, of: tuple[Param, ...] = (), in_path: tuple[Pa
 PATHS = (
     _list(
         "users/{address}/tx-history",
-        "What an address did, a page at a time; `count` is the number of all its events that match.",
+        "Events of an address, a page at a time; `count` is the number of its events that match.",
         in_path=(params.ADDRESS,),
     ),
     _list(
         "analytics/market/events",
-        "What all addresses did, the newest first, a page at a time; `count` is the number of all events that match.",
+        "Events of all addresses, a page at a time; `count` is the number of events that match.",
         of=(params.OF_ADDRESS,),
     ),
 )

@@ -1,4 +1,4 @@
-"""Values of parameters in example requests: things that exist, and ranges that have data."""
+"""Values of parameters in example requests: existing items, and ranges that have data."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ _LOOKUPS: Mapping[str, Callable[[Market], object]] = {
 
 
 def values(path: str, view: View) -> Values:
-    """Values for a path's parameters; empty without data. AnalyticsError if the data cannot be read now."""
+    """Values for a path's parameters; empty without data. Raises AnalyticsError if the data cannot be read now."""
     path = path.removeprefix(_API)
     try:
         if path in _DATASETS:
@@ -55,7 +55,7 @@ def _contract_values(view: View) -> Values:
 
 
 def _position_values(part: str, view: View) -> Values:
-    """An address, and an item of its position that the path can look up."""
+    """An address, and an item of its position for the path to look up."""
     position = view.example_position
     if position is None:
         return {}

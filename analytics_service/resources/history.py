@@ -42,10 +42,10 @@ class Pages(SnapshotPath):
     media = MEDIA
     shape: OneOf
     points = DEFAULT_POINTS
-    """With period=auto, the greatest number of buckets by default."""
+    """The default of the most buckets with period=auto."""
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """All parameters, and the `page` that they ask for, in the service's zone unless the request names a zone."""
+        """All parameters, and the `page` that they ask for, by default in the service's zone."""
         arguments = super().parse(req, path)
         form = arguments["format"] or BY_MEDIA[req.context.media]
         zone, now = arguments["tz"] or self._shared.zone, self._shared.schedule.now()
@@ -53,7 +53,7 @@ class Pages(SnapshotPath):
         return {**arguments, "page": _query(arguments, zone, form, now, points)}
 
     def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
-        """If the request depends on now or on `auto`, the answer is cached under exact seconds and bucket widths."""
+        """An answer that depends on now or `auto` is cached under exact seconds and bucket widths."""
         query: Query = arguments["page"]
         is_moving = arguments["start"].is_relative or arguments["end"].is_relative
         next_offset = query.next_offset
@@ -67,20 +67,20 @@ class Pages(SnapshotPath):
         )
 
     def body(self, record: Any, view: View, arguments: Arguments) -> bytes:
-        """The page: in an envelope, unless its format is a file's."""
+        """The file, or the page in an envelope."""
         return record.body if record.query.format.suffix else success(self.shape.render(record, _SCOPE))
 
     @abstractmethod
     def file_name(self, arguments: Arguments) -> str:
-        """What a file is called, apart from its range."""
+        """The name of a file, without its range."""
 
     def _file_headers(self, query: Query, arguments: Arguments) -> Headers:
         return file_headers(query.format, self.file_name(arguments), str(query.start), str(query.end), query.offset)
 
 
 class HistoryPath(Pages):
-    """A path that answers pages of a history: a series for each asset, all with the same buckets, or a single series,
-    the sum over all assets."""
+    """A path that answers pages of a history: a series for each asset, all with the same buckets, or a single series
+    with the sum over all assets."""
 
     def __init__(self, shared: SharedState, reader: HistoryReader, path: HistoryRoute) -> None:
         super().__init__(shared)
@@ -95,7 +95,7 @@ class HistoryPath(Pages):
         self._reader = reader
 
     def record(self, view: View, arguments: Arguments) -> Page:
-        """The page, whose symbols are those of the view. A large one waits for its turn."""
+        """The page, with the view's symbols. A large page waits for a slot (rule 2.13, large pages)."""
         query, head = arguments["page"], view.head(*self.datasets)
         if names := [*(query.ids or ()), *(arguments.get("symbols") or ())]:
             query = replace(query, ids=resolve_ids(names, view.described))
@@ -105,7 +105,7 @@ class HistoryPath(Pages):
             return read_page(self._reader, query, head, symbols, single=self.single, ended=self._ends(view))
 
     def require_kept(self, view: View, arguments: Arguments, datasets: Sequence[str]) -> None:
-        """Lost if rows of the history are lost in the page; of changes, also of the value before it."""
+        """Raises Lost if rows of the history are lost in the page, or for deltas just before it."""
         query: Query = arguments["page"]
         first = query.starts[0] - (query.agg is Aggregate.DELTA) if query.starts else query.last
         needed = (self._reader.history.name, ASSETS)
@@ -116,7 +116,6 @@ class HistoryPath(Pages):
         return self._file_name
 
     def begins(self, record: Page) -> int | None:
-        """The first observation of any of the series."""
         return record.begins
 
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
@@ -134,12 +133,12 @@ class HistoryPath(Pages):
         return self.settled_at(query.last + 1) if is_closed else None
 
     def _ends(self, view: View) -> Mapping[str, int]:
-        """The ends of assets. What adds up all events so far goes on, and so adds up to the total."""
+        """The ends of assets; none for cumulative histories, whose series continue so that they add up to the total."""
         return {} if self.single or self._reader.history.cumulative else view.ends
 
 
 def _query(arguments: Arguments, zone: ZoneInfo, form: Format, now: int, points: int) -> Query:
-    """The page that parameters ask for, with period=auto of at most so many `points`. ParameterInvalid if they
+    """The page that parameters ask for; with period=auto at most `points` buckets. Raises ParameterInvalid if they
     contradict each other."""
     start, end = (arguments[edge].second(zone, now, edge) for edge in (Edge.START, Edge.END))
     page = {
@@ -153,25 +152,27 @@ def _query(arguments: Arguments, zone: ZoneInfo, form: Format, now: int, points:
         "others": arguments.get("others", False),
     }
     if page["others"] and form is JSON:
-        raise ParameterInvalid("others", "is for format=columns, csv, arrow or parquet: in json a series has an asset")
+        raise ParameterInvalid(
+            "others", "needs format=columns, csv, arrow or parquet: in json each series has an asset"
+        )
     if page["others"] and (page["agg"] is not Aggregate.LAST or page["fill"] is Fill.NONE):
-        raise ParameterInvalid("others", "is for agg=last without fill=none: it adds up the values that assets have")
+        raise ParameterInvalid("others", "needs agg=last, and fill other than none: it sums the values of assets")
     period, interval, limit = (arguments[name] for name in ("period", "interval", "limit"))
     if period is not None:
         if arguments["points"] is not None:
-            raise ParameterInvalid("points", "is for period=auto only")
-        # A file that had only the first buckets would look complete.
+            raise ParameterInvalid("points", "needs period=auto")
+        # A file with only the first buckets would look complete.
         limit = limit or (None if form.suffix else DEFAULT_LIMIT)
         is_aligned = arguments["align"] == CALENDAR
         return Query(start, end, period, interval or 1, limit=limit, is_aligned=is_aligned, **page)
     if interval is not None:
-        raise ParameterInvalid("interval", "must not be given with period=auto, which chooses it")
+        raise ParameterInvalid("interval", "is not allowed with period=auto, which chooses it")
     grid = fit_grid(start, end, points, zone)
     return Query(grid.start, grid.end, grid.period, grid.interval, limit=limit, is_aligned=True, **page)
 
 
 def query_string(given: Mapping[str, object], query: Query, offset: int) -> str:
-    """The query string of the page at an offset, from the `given` parameters, with `now` and `auto` resolved."""
+    """The query string of the page at an offset: the `given` parameters, with `now` and `auto` resolved."""
     page = {
         "start": query.start,
         "end": query.end,

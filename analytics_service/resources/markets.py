@@ -29,7 +29,6 @@ def _markets(view: View, arguments: Arguments) -> list[Market]:
 
 
 def _view(view: View, arguments: Arguments) -> View:
-    """All markets with their sums and rules; the shape reads what it shows."""
     return view
 
 
@@ -43,7 +42,7 @@ def _market(view: View, arguments: Arguments) -> Market:
 
 
 def _market_of_kind(kind: str, view: View, arguments: Arguments) -> Market:
-    """An asset's markets, of which it must have one of a kind."""
+    """An asset's markets. Raises EntityNotFound if it has none of this kind."""
     market = _market(view, arguments)
     if getattr(market, kind) is None:
         raise EntityNotFound(f"asset_id: {arguments['asset_id'][:100]!r} names an asset without this market.")
@@ -86,7 +85,7 @@ PATHS = (
         )
         for path, summary, shape in (
             ("markets/supply", "USD sums over all markets, and the total value locked.", SUPPLY),
-            ("markets/tvl", "The total value locked, and the collateral and deposits that it consists of.", OLDER_TVL),
+            ("markets/tvl", "The total value locked, and its collateral and deposits.", OLDER_TVL),
         )
     ),
     _list("lend", "Every lend market.", LEND_MARKETS),
@@ -98,7 +97,7 @@ PATHS = (
     _lookup("borrow/debts", "An asset's debt market.", DEBT_LOOKUP, "debt"),
     StatePath(
         "markets/merged",
-        "All markets of every asset; a market that an asset lacks is null.",
+        "All markets of every asset; null for a market that an asset lacks.",
         Many(MERGED_MARKET),
         _markets,
         _DATASETS,

@@ -1,4 +1,4 @@
-"""/metrics: the workers' measurements, and the numbers of the status, for Prometheus."""
+"""Operators' paths: probes, and /metrics with the workers' measurements and gauges of the status."""
 
 import platform
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from analytics_service.state.health import Monitor, Status
 
 
 class Operational(Live):
-    """A path that answers with a record of this moment."""
+    """A path that answers a record of this moment."""
 
     shape: Shape
 
@@ -31,15 +31,15 @@ class Operational(Live):
 
 
 def probes(monitor: Monitor) -> list[tuple[str, Operational]]:
-    """The routes that load balancers and orchestrators request, on either bind."""
+    """The routes of probes, for load balancers and orchestrators, on either bind."""
 
     def ready() -> Status:
-        """The status of a host that is ready. NotReady says what is missing."""
+        """The status of a host that is ready. Raises NotReady, which says what is missing."""
         if obstacles := monitor.obstacles():
             raise NotReady(f"Not ready: {'; '.join(obstacles)}.")
         return monitor.check()
 
-    can_answer = "Whether this host can answer: from the store or from memory, with data of everything that jobs bring."
+    can_answer = "Whether this host can answer, from the store or memory, with data of each scheduled dataset."
     return [
         ("/healthz", Operational("Whether the process is up.", ALIVE, lambda: True)),
         ("/readyz", Operational(can_answer, READY, ready)),
@@ -47,7 +47,7 @@ def probes(monitor: Monitor) -> list[tuple[str, Operational]]:
 
 
 class Metrics(Live):
-    """The measurements of all workers, and gauges of this moment. Every worker gives the same answer."""
+    """The measurements of all workers, and gauges of this moment. All workers give the same answer."""
 
     media = (falcon.MEDIA_TEXT,)
     headers = (("Content-Type", "text/plain; version=0.0.4; charset=utf-8"),)
@@ -62,8 +62,7 @@ class Metrics(Live):
 
 
 class Gauges(Collector):
-    """Gauges whose values are those of the status at a scrape: what runs here, and how the store and its snapshots are,
-    whatever host the scheduler runs on."""
+    """Gauges of the status at a scrape: the version of this host, and the state of the store and its snapshots."""
 
     def __init__(self, monitor: Monitor, source: str | None) -> None:
         self._monitor = monitor
@@ -74,8 +73,8 @@ class Gauges(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """The current gauges. While the store does not answer, ages grow from its last answer, and others are left out
-        or those of that answer."""
+        """The current gauges. While the store does not answer, ages grow from its last answer, and other gauges are
+        missing or keep its values."""
         build = _gauge("analytics_build_info", "Version and configured source.", "version", "python", "source")
         build.add_metric([service_version() or "unknown", platform.python_version(), self._source], 1)
         yield build
@@ -85,17 +84,17 @@ class Gauges(Collector):
             yield _gauge("analytics_schema_current", "Whether its schema is current.", value=status.schema_current)
             if disk := status.facts.disk:
                 yield _gauge("analytics_store_disk_free_bytes", "Bytes left of ClickHouse's disk.", value=disk.free)
-                yield _gauge("analytics_store_disk_size_bytes", "All bytes of that disk.", value=disk.total)
+                yield _gauge("analytics_store_disk_size_bytes", "Size of that disk in bytes.", value=disk.total)
         simulated = _gauge("analytics_source_simulated", "Whether a source of the data is simulated.", "source")
         for origin in status.origins:
             simulated.add_metric([str(origin)], origin.simulated)
         yield simulated
         yield from _datasets(status)
-        lost = _gauge("analytics_data_losses", "Losses of rows of a dataset that `status` lists.", "dataset")
+        lost = _gauge("analytics_data_losses", "Losses of rows in a dataset; `status` lists them.", "dataset")
         for name, losses in status.losses.items():
             lost.add_metric([name], len(losses))
         yield lost
-        help = "Values of the last day that may be wrong; the view `anomalies` lists them."
+        help = "Suspicious values of the last day; the view `anomalies` lists them."
         yield _gauge("analytics_anomalies", help, value=status.facts.anomalies)
 
 
@@ -104,11 +103,9 @@ def _datasets(status: Status) -> Iterator[Metric]:
     fresh = _gauge("analytics_snapshot_fresh", "Whether a dataset is on schedule.", "dataset")
     ahead = _gauge("analytics_snapshot_ahead", "Whether a dataset has snapshots from the future.", "dataset")
     complete = _gauge(
-        "analytics_events_complete_timestamp_seconds", "Up to when a source says that its events are complete."
+        "analytics_events_complete_timestamp_seconds", "Time up to which a source reports its events as complete."
     )
-    gaps = _gauge(
-        "analytics_history_gaps", "Scheduled instants of the last day, up to the newest, without snapshot.", "dataset"
-    )
+    gaps = _gauge("analytics_history_gaps", "Scheduled instants of the last day without a snapshot.", "dataset")
     for dataset in status.datasets:
         if dataset.complete_until is not None:
             complete.add_metric([], dataset.complete_until.timestamp())

@@ -1,4 +1,4 @@
-"""The path of the history of an address."""
+"""/api/v1/users/{address}/history: the portfolio of an address over time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from analytics_service.store.losses import require_kept
 
 @dataclass(frozen=True, slots=True)
 class PortfolioPage:
-    """A page of buckets, encoded, and the snapshots that its last value is made from."""
+    """A page of encoded buckets, and the snapshots behind its last value."""
 
     query: Query
     body: bytes
@@ -36,9 +36,9 @@ class PortfolioPage:
 
 
 class PortfolioHistory(Pages):
-    """A path that answers what an address had at the end of each bucket (rule 6.9)."""
+    """A path that answers what an address had at the end of each bucket (rule 6.9, portfolio history)."""
 
-    summary = "History of what an address has, owes and lends, of its health, or of its debt divided by collateral."
+    summary = "History of an address: net value, collateral, debt, deposits, health, or debt divided by collateral."
     shape = SINGLE_SERIES
     path = (params.ADDRESS,)
     query = (params.METRIC, params.ACCOUNT, *params.RANGE_OF_ADDRESS, params.FORMAT)
@@ -50,28 +50,27 @@ class PortfolioHistory(Pages):
         self._prices = prices
 
     def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """All parameters, and the `page`. ParameterInvalid for a metric that borrow accounts do not have, and for too
-        many buckets, which are made one by one."""
+        """All parameters, and the `page`. Raises ParameterInvalid for a metric that borrow accounts lack, and for too
+        many buckets, which are calculated one by one."""
         arguments = super().parse(req, path)
         require_few(arguments["page"], 1, params.MAX_BUCKETS)
         if arguments["account_index"] is not None and arguments["metric"] not in OF_ACCOUNTS:
-            raise ParameterInvalid("account_index", f"is for metric {', '.join(OF_ACCOUNTS)} only")
+            raise ParameterInvalid("account_index", f"needs one of these metrics: {', '.join(OF_ACCOUNTS)}")
         return arguments
 
     def file_name(self, arguments: Arguments) -> str:
-        """With what was asked for, which the file does not tell."""
         named = (arguments["address"], arguments["metric"], arguments["account_index"])
         return "-".join(str(name) for name in named if name is not None)
 
     def made_from(self, view: View, arguments: Arguments) -> tuple[str, ...]:
-        """Without the protocol token where the metric has none, or nobody has any."""
+        """The datasets, without the protocol token if the metric needs none, or no snapshot has one."""
         has_token = arguments["metric"] in WITH_STAKES and view.heads.has("ptoken")
         return (*self.datasets, *(["ptoken"] if has_token else []))
 
     def record(self, view: View, arguments: Arguments) -> PortfolioPage:
-        """The page. EntityNotFound for an account that the address did not have in the range."""
+        """The page. Raises EntityNotFound for an account that the address did not have in the range."""
         query: Query = arguments["page"]
-        # The first change is that since the end of the bucket before.
+        # The first delta starts at the end of the bucket before.
         before = [begin - 1 for begin in query.begins[:1] if query.agg is Aggregate.DELTA]
         ends = [*before, *(min(after - 1, query.end) for after in query.begins[1:])]
         datasets = self.made_from(view, arguments)
@@ -102,7 +101,7 @@ class PortfolioHistory(Pages):
         )
 
     def require_kept(self, view: View, arguments: Arguments, datasets: Sequence[str]) -> None:
-        """Lost if rows are lost of anything that values the address from the page's first bucket on."""
+        """Raises Lost if rows are lost that value the address from the page's first bucket on."""
         query: Query = arguments["page"]
         first = query.starts[0] - 1 if query.starts else query.last
         _require_kept(
@@ -121,7 +120,8 @@ class PortfolioHistory(Pages):
 
 
 def _require_kept(view: View, since: Mapping[str, int], query: Query) -> None:
-    """Lost if rows are lost of some datasets since their snapshots of unix seconds. Only prices are read as history."""
+    """Raises Lost if rows of datasets are lost since their instants in `since`, unix seconds. Except for definitions of
+    assets, losses of histories do not count: prices are checked when they are read."""
     for dataset, first in since.items():
         lost = (
             loss for loss in view.losses(dataset) if dataset == ASSETS_DATASET or loss.what not in names_of(dataset)
@@ -130,7 +130,7 @@ def _require_kept(view: View, since: Mapping[str, int], query: Query) -> None:
 
 
 def _is_shown(fill: Fill, begin: int, taken: int, newest: int) -> bool:
-    """Whether a bucket has a value, whose snapshot of positions was `taken` so late (unix seconds)."""
+    """Whether a bucket has a value; `taken` is the instant of its snapshot of positions. All in unix seconds."""
     return taken >= begin if fill is Fill.NONE else fill is Fill.LAST or begin <= newest
 
 

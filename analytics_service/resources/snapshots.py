@@ -24,24 +24,24 @@ from analytics_service.store.ledger import Head
 Arguments = Mapping[str, Any]
 # Answers that depend on `now` change every second.
 _MOVING = "public, max-age=1"
-# A closed answer changes only through corrections of the past and, in histories, when assets are listed or renamed: a
-# page has all assets that exist now, by their present symbols. Clients see such changes within a day.
+# A closed answer changes only through corrections and, in histories, when assets are listed or renamed: a page has all
+# present assets and symbols. Clients see such changes within a day.
 _CLOSED = "public, max-age=86400"
-# Seconds within which jobs may still write the snapshot of an instant, or rewrite more of the past.
+# For how long after an instant or a rewrite jobs may still write the snapshot, or rewrite more.
 _SETTLING_SECONDS = 600
 
 
 class Schedule:
-    """When snapshots are due. `intervals` returns the seconds between snapshots of each scheduled dataset."""
+    """Due times of snapshots. `intervals` returns the seconds between snapshots of each scheduled dataset."""
 
     def __init__(self, intervals: Callable[[], Mapping[str, int]], clock: Callable[[], datetime]) -> None:
         self._intervals = intervals
         self._clock = clock
 
     def due(self, heads: tuple[Head, ...]) -> int:
-        """When the next snapshot of any of the datasets is expected, unix seconds; 0 if none is.
+        """The unix second at which the next snapshot of any dataset is expected; 0 if none is.
 
-        An import may bring observations of the near future, which say nothing about when jobs run.
+        0 also with observations of the future, which an import may bring: they do not show when jobs run.
         """
         newest = [newest for head in heads if (newest := head.newest_while_open) is not None]
         if any(head.at > self.now() for head in newest):
@@ -50,8 +50,8 @@ class Schedule:
         return min((head.at + intervals[head.dataset] for head in newest if head.dataset in intervals), default=0)
 
     def behind(self, as_of: Mapping[str, int]) -> Mapping[str, int]:
-        """The seconds by which datasets (with the unix seconds of their snapshots) are older than the newest of them:
-        those of which there should have been a later snapshot by then."""
+        """By dataset whose later snapshots are missing: the seconds by which its instant in `as_of` is older than the
+        newest."""
         intervals, newest = self._intervals(), max(as_of.values(), default=0)
         return {dataset: newest - at for dataset, at in as_of.items() if newest - at > intervals.get(dataset, newest)}
 
@@ -59,8 +59,8 @@ class Schedule:
         return unix_second(self._clock())
 
     def cache_control(self, validators: Validators, *, is_moving: bool = False) -> str:
-        """A day for a closed answer, else until the next snapshot is due. One second if no snapshot is due, if it is
-        late, or if the answer depends on now (`is_moving`)."""
+        """A day for a closed answer, else until the next snapshot is due. One second if none is due, if it is late, or
+        if the answer depends on now (`is_moving`)."""
         if is_moving:
             return _MOVING
         now = self._clock().timestamp()
@@ -72,12 +72,11 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What a request means, whatever the state.
+    """The meaning of a request for any state of the data.
 
-    The answer is cached under `query`; None means the request's own, and requests with the same one have the same
-    answer. `is_moving`: its meaning changes with time, as with `now`. `next` is the reference to the page after a
-    record, if there is one. `headers` are those of the body, and one that `is_packed` is sent uncoded: a coding would
-    save nothing.
+    The answer is cached under `query`; None means the request's own query. `is_moving` means that the answer depends on
+    now. `next` returns the reference to the page after a record, if there is one. `headers` describe the body; a body
+    that `is_packed` is sent without a coding, which would save nothing.
     """
 
     query: str | None = None
@@ -88,7 +87,7 @@ class Resolved:
 
 
 def file_headers(form: Format, *names: object) -> Headers:
-    """The headers of a file that is called after what it holds. A prefix of bech32 may have any character."""
+    """The headers of a file, with its name made from `names`. A prefix of bech32 may have any character."""
     name = re.sub(r"[^\w-]", "_", "-".join(str(name) for name in names if name))
     disposition = f'attachment; filename="{name}.{form.suffix}"'
     return ("Content-Type", form.content_type), ("Content-Disposition", disposition)
@@ -96,9 +95,12 @@ def file_headers(form: Format, *names: object) -> Headers:
 
 @dataclass(frozen=True, slots=True)
 class SharedState:
-    """The collaborators of all paths that show snapshots. `zone` is the default zone of requests; large pages of
-    history wait in `large_pages` (rule 2.13), and states of the past in `moments`, so that the newest state waits for
-    a few of them at most (rule 8.9). Jobs may change what is made from events for `events_lateness` seconds."""
+    """Collaborators of all paths that show snapshots. `zone` is the default zone of requests.
+
+    `large_pages` limits large pages of history (rule 2.13, large pages). `moments` limits states of the past, so that
+    the newest state waits for few of them (rule 8.9, query slots). Jobs may change answers made from events for
+    `events_lateness` seconds.
+    """
 
     views: Views
     answers: AnswerCache
@@ -110,20 +112,20 @@ class SharedState:
 
 
 class SnapshotPath(Resource):
-    """A path whose answer changes with the snapshots of some datasets, and with nothing else."""
+    """A path whose answer changes only with the snapshots of its datasets."""
 
     datasets: tuple[str, ...]
-    """The datasets that the answer shows, except for USD values. The first is the one that it is about."""
+    """The datasets that the answer shows, except for USD values; the main dataset first."""
     has_sums = False
-    """Whether the answer shows USD sums over markets, unless it has the older of two shapes."""
+    """Whether the answer shows USD sums over markets, except in the older shape."""
     valued_by: tuple[str, ...] = ("prices",)
-    """The datasets that USD values are made from."""
+    """The datasets behind USD values."""
 
     def __init__(self, shared: SharedState) -> None:
         self._shared = shared
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send the cached answer, unless there is a newer state. It is cached under the coding that it is sent in."""
+        """Send the cached answer, or a new one if there is a newer state. Each coding is cached separately."""
         key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")), req.context.media)
         answer, resolved = self._cached(key), Resolved()
         req.context.cache = "hit"
@@ -142,13 +144,13 @@ class SnapshotPath(Resource):
         send(req, resp, answer, self._shared.schedule.cache_control(answer.validators, is_moving=resolved.is_moving))
 
     def _cached(self, key: CacheKey) -> Answer | None:
-        """The cached answer, if readers are still shown its state."""
+        """The cached answer, if its state is still shown to readers."""
         answer = self._shared.answers.find(key)
         return answer if answer is not None and self._shared.views.shows(answer.validators.state) else None
 
     def _answer(self, key: CacheKey, arguments: Arguments, resolved: Resolved) -> Answer:
-        """The answer for the view that the parameters ask for, cached or new. If a rewrite supersedes that view, the
-        answer is for the next one; BeingCorrected if there is no time for that."""
+        """The answer for the requested view, cached or new. If a rewrite supersedes the view, waits for the next view.
+        Raises BeingCorrected if the deadline passes first."""
         superseded: Superseded | None = None
         while True:
             try:
@@ -166,7 +168,6 @@ class SnapshotPath(Resource):
                 raise BeingCorrected from superseded
 
     def _render(self, arguments: Arguments, resolved: Resolved, view: View, heads: tuple[Head, ...]) -> Answer:
-        """A new answer without a coding."""
         self.require_kept(view, arguments, [head.dataset for head in heads])
         schedule, record = self._shared.schedule, self.record(view, arguments)
         body, as_of = self.body(record, view, arguments), self.as_of(record, view, arguments)
@@ -185,7 +186,7 @@ class SnapshotPath(Resource):
         return Answer(validators, Coding.IDENTITY, body, resolved.headers)
 
     def made_from(self, view: View, arguments: Arguments) -> tuple[str, ...]:
-        """The datasets that the answer is made from. Descriptions of assets, which come with prices, do not count."""
+        """The datasets behind the answer, except for descriptions of assets, which come with prices."""
         sums = view.sums_valued_by if self.has_sums and arguments.get("shape", "newer") == "newer" else ()
         values = self.valued_by if arguments.get("with_value") else ()
         own = self.datasets
@@ -201,38 +202,38 @@ class SnapshotPath(Resource):
 
     @abstractmethod
     def record(self, view: View, arguments: Arguments) -> Any:
-        """The part of a view that the answer shows. EntityNotFound if the parameters name nothing."""
+        """The part of a view that the answer shows. Raises EntityNotFound if the parameters name nothing."""
 
     @abstractmethod
     def require_kept(self, view: View, arguments: Arguments, datasets: Sequence[str]) -> None:
-        """Lost if the store has lost rows that the answer needs of these datasets (rule 8.19)."""
+        """Raises Lost if the store has lost rows of these datasets that the answer needs (rule 8.19, losses)."""
 
     @abstractmethod
     def body(self, record: Any, view: View, arguments: Arguments) -> bytes: ...
 
     def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
-        """Further datasets that the answer depends on, although it does not show their snapshots."""
+        """Datasets that the answer depends on without showing their snapshots."""
         return ()
 
     def as_of(self, record: Any, view: View, arguments: Arguments) -> dict[str, int]:
-        """The instant of the snapshot of each dataset that the answer shows, unix seconds (rule 7.1)."""
+        """Unix seconds of each dataset's snapshot in the answer (rule 7.1, validators)."""
         return {dataset: view.head(dataset).at for dataset in self.made_from(view, arguments)}
 
     def begins(self, record: Any) -> int | None:
-        """The first instant of the history that the answer is a page of, unix seconds; None of other answers."""
+        """The first instant of a history's series, unix seconds; None for other answers."""
         return None
 
     def settled_at(self, at: int) -> int:
-        """The unix second from which jobs change nothing any more of what an answer shows as of another one."""
+        """The unix second from which jobs no longer change an answer as of `at`."""
         return at + _SETTLING_SECONDS + (self._shared.events_lateness if "loans" in self.datasets else 0)
 
     def _closes_at(self, view: View, arguments: Arguments, heads: tuple[Head, ...]) -> int | None:
-        """The same, and some time after the last rewrite: another one may follow soon, as when a past is filled in."""
+        """As `closes_at`, but some time after the last rewrite: during a backfill, others follow soon."""
         closes_at = self.closes_at(view, arguments)
         return None if closes_at is None else max(closes_at, self._rewritten_at(heads) + _SETTLING_SECONDS)
 
     def _rewritten_at(self, heads: tuple[Head, ...]) -> int:
-        """When any of the datasets was rewritten last, unix seconds; 0 if none was."""
+        """The unix second of the last rewrite of any dataset; 0 without one."""
         rewritten = self._shared.views.newest().heads.rewritten
         return max((rewritten.get(head.dataset, 0) for head in heads), default=0)
 

@@ -37,28 +37,28 @@ from analytics_service.resources.current import VALUED, StatePath
 from analytics_service.resources.snapshots import Arguments
 from analytics_service.state.view import View
 
-# The datasets that claims, staking and unlocks are made from. Net rates also need prices, because they are weighted by
-# USD values; health needs all of these. An answer without any names the first that is not there.
+# The datasets behind claims, staking and unlocks. Net rates also need prices, which weight them; health needs all. If
+# datasets have no snapshot, the error names the first.
 _HOLDINGS = ("positions", "markets")
 _RATED = (*_HOLDINGS, "prices")
 _STAKING = ("positions", "ptoken")
 _ALL = (*_RATED, "ptoken")
 _UNLOCKS = ("ptoken",)
-# A wallet may hold receipt tokens, whose prices markets determine.
+# A wallet may hold receipt tokens, whose prices depend on markets.
 _WALLET, _WALLET_VALUE = ("positions",), ("prices", "markets")
 _PERCENT = (*VALUED, params.WITH_PERCENT)
 
 
 @dataclass(frozen=True)
 class UserView:
-    """The data of the address that a request names, with the request's parameters."""
+    """The data of the requested address."""
 
     view: View
     arguments: Arguments
 
     @cached_attribute
     def portfolio(self) -> Portfolio:
-        """Its position with values, rates and health. Only its own rows are read; addresses share the rest."""
+        """Its position with values, rates and health. Markets and prices are read once for all addresses."""
         return Portfolio(self.view.position(self.arguments["address"]), self.view)
 
     @cached_attribute
@@ -73,12 +73,12 @@ class UserView:
 
     @property
     def pool(self) -> Any:
-        """The staking pool that the request names; the first of several with the same duration."""
+        """The requested staking pool; the first of several with the same duration."""
         name = "index" if self.arguments["duration"] is None else "duration"
         return self._find(name, self.portfolio.staking.pools, attrgetter(f"pool.{name}"), "staking pool with a stake")
 
     def find_asset(self, items: Iterable[Any], what: str) -> Any:
-        """The item of the asset that the request names, in any case (rule 3.4)."""
+        """The item of the requested asset, in any case (rule 3.4, canonical ids)."""
         candidates = list(items)
         (asset_id,) = stored_id([self.arguments["asset_id"]], [item.asset_id for item in candidates])
         return self._find("asset_id", candidates, attrgetter("asset_id"), what, asset_id)
@@ -86,8 +86,8 @@ class UserView:
     def _find(
         self, parameter: str, items: Iterable[Any], name_of: Callable[[Any], object], what: str, stored: object = None
     ) -> Any:
-        """The first item with a parameter's value, or with its `stored` form, as its name. EntityNotFound if there is
-        none (rule 6.6)."""
+        """The first item whose name is the parameter's value, or its `stored` form. Raises EntityNotFound if there is
+        none (rule 6.6, lookups)."""
         name = stored or self.arguments[parameter]
         for item in items:
             if name_of(item) == name:
@@ -107,8 +107,8 @@ def _user(
     variants: tuple[Param, ...] = VALUED,
     rows: str | None = None,
 ) -> StatePath:
-    """A part of the position of an address; empty if the address has nothing there. `named_by` are the parameters that
-    select one of several items, in the path or in the query."""
+    """A path below an address, with a part of its position. `named_by` are the parameters, in the path or the query,
+    that select one of several items."""
     in_path = tuple(param for param in named_by if f"{{{param.name}}}" in path)
     return StatePath(
         f"users/{{address}}/{path}",
@@ -131,7 +131,7 @@ _POOL = (params.POOL_INDEX, params.POOL_DURATION)
 PATHS = (
     _user(
         "user",
-        "Everything that an address has; it is empty if the address has nothing.",
+        "Everything that an address has; empty for an address that has nothing.",
         USER_POSITION,
         lambda user: user,
         _ALL,
@@ -191,7 +191,7 @@ PATHS = (
             ("", "One borrow account of an address.", BORROW_ACCOUNT, attrgetter("account"), _ALL),
             ("/collaterals", "The collaterals of one borrow account.", Many(ACCOUNT_COLLATERAL), _POSTED, _HOLDINGS),
             ("/debts", "The debts of one borrow account.", _DEBTS, _OWED, _HOLDINGS),
-            ("/health", "How safe one borrow account is.", ACCOUNT_HEALTH, attrgetter("account.health"), _ALL),
+            ("/health", "Health of one borrow account.", ACCOUNT_HEALTH, attrgetter("account.health"), _ALL),
         )
     ),
     _user(

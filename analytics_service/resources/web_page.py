@@ -9,7 +9,7 @@ from analytics_service.http.errors import RequestError
 from analytics_service.http.resource import Fixed, Resource
 from analytics_service.web import files
 
-# Scripts, styles and data of this service only. The charting library sets styles of elements.
+# Only scripts, styles and data of this service. The charting library sets inline styles.
 _POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -35,22 +35,22 @@ class WebPage(Fixed):
         super().__init__(lambda: files.page(**facts), headers)
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send the page, whatever the query, which is for the page's own scripts."""
+        """Send the page for any query: the query is for the page's scripts."""
         self._send(req, resp)
 
 
 class Files(Resource):
-    """Files of the web page. A response that may be cached never changes.
+    """Files of the web page, cached for a year at paths that change with the contents.
 
-    While workers are replaced, a new worker's page may request its files from an old worker, or the other way round.
-    Under another worker's version, this worker sends its own file, which may not be cached.
+    While workers are replaced, a page may request files from a worker of another version. Such a worker sends its own
+    file, which may not be cached.
     """
 
     media = tuple(files.TYPES.values())
     cache_control = "public, max-age=31536000, immutable"
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send a file. RequestError for an unknown name."""
+        """Send a file. Raises RequestError for an unknown name."""
         version, name = path.pop("version"), path.pop("name")
         self.parse(req, path)
         file = files.files().get(name)

@@ -23,7 +23,7 @@ TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file as it is sent to browsers. Its version is part of its path."""
+    """A file for browsers. Its version is part of its path."""
 
     version: str
     body: bytes
@@ -32,15 +32,15 @@ class File:
 
 @cache
 def files() -> dict[str, File]:
-    """Every file that web pages load, by name: our own files, which share a version because modules name each other,
+    """Every file that web pages load, by name: our own files, which share a version because modules import each other,
     and the charting library."""
     return _own() | {_CHARTS: _charts()}
 
 
 def page(**facts: str) -> bytes:
-    """The HTML page, whose `{{name}}` are filled in with facts, and with the paths of `own` files and of `charts`.
+    """The HTML page, with facts, the paths of `own` files and of `charts` in place of each `{{name}}`.
 
-    It lists all modules for preloading, so that browsers need not discover them one after the other.
+    It lists all modules for preloading, so that browsers need not discover them one by one.
     """
     html = (_folder() / "index.html").read_text("utf-8")
     preloads = [f'  <link rel="modulepreload" href="{{{{own}}}}/{module}">\n' for module in _modules(html)]
@@ -53,7 +53,7 @@ def page(**facts: str) -> bytes:
 
 
 def _modules(html: str) -> list[str]:
-    """The modules that a page loads, with all modules that these import, directly or not."""
+    """The modules that a page loads, and all modules that they import, directly or not."""
     modules = [*_SCRIPT.findall(html)]
     for module in modules:
         imported = _IMPORT.findall(_own()[module].body.decode())
@@ -63,7 +63,6 @@ def _modules(html: str) -> list[str]:
 
 @cache
 def _own() -> dict[str, File]:
-    """Each of our own files, by name."""
     listed = (file for file in _folder().iterdir() if PurePath(file.name).suffix in TYPES)
     bodies = {file.name: file.read_bytes() for file in sorted(listed, key=lambda file: file.name)}
     version = etag_of(b"".join(bodies.values()))
@@ -72,7 +71,6 @@ def _own() -> dict[str, File]:
 
 @cache
 def _charts() -> File:
-    """The charting library, from the plotly package."""
     body = (resources.files("plotly") / "package_data" / _CHARTS).read_bytes()
     return File(etag_of(body), body, TYPES[".js"])
 

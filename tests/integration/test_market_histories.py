@@ -188,9 +188,9 @@ def test_others_are_the_sum_of_all_assets_that_are_not_named_or_null_while_one_i
 @pytest.mark.parametrize(
     ("path", "query", "refused"),
     [
-        ("markets/history/debt", "", "is for format=columns"),
-        ("markets/history/debt", "&format=csv&agg=mean", "is for agg=last"),
-        ("markets/history/debt", "&format=csv&fill=none", "is for agg=last"),
+        ("markets/history/debt", "", "needs format=columns"),
+        ("markets/history/debt", "&format=csv&agg=mean", "needs agg=last"),
+        ("markets/history/debt", "&format=csv&fill=none", "needs agg=last"),
         ("assets/price-history", "&format=csv", "'others'"),
         ("markets/history/tvl", "&format=csv", "'others'"),
     ],

@@ -231,7 +231,7 @@ def test_an_account_has_its_own_collateral_debt_health_and_ratio(client: Client)
     missing = ask(client, metric="ltv", account_index=77, status=404).json["error"]
     assert missing["kind"] == "entity_not_found"
     refused = ask(client, metric="deposits", account_index=0, status=400).json["error"]["message"]
-    assert refused.endswith("is for metric collateral, debt, health, ltv only.")
+    assert refused.endswith("needs one of these metrics: collateral, debt, health, ltv.")
 
 
 def test_an_address_that_nobody_has_seen_has_nothing(client: Client) -> None:
