@@ -1,1 +1,1 @@
-"""The newest snapshot of everything, and snapshots of the past. Each part is read on first use."""
+"""The heads that readers are shown, views of the newest state and of past states, and the status."""

@@ -1,4 +1,4 @@
-"""What takes queries to know of how the store is, for operators."""
+"""Facts about the store for operators, as far as they take queries (rule 1.6, status record)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,33 +17,33 @@ from analytics_service.store.ledger import VALUES_ONLY, Head, last_covered_loans
 from analytics_service.store.schema import missing_message, missing_tables
 from analytics_service.store.write_lock import lock_holders
 
-# With fewer bytes left, a large snapshot has no room, and soon nothing has.
+# With fewer bytes left, a large snapshot does not fit, and soon nothing does.
 _FULL = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class DiskSpace:
-    """The disk of ClickHouse; of several servers, that with the least share of free bytes. What the embedded server
-    keeps free does not count."""
+    """The disk of ClickHouse; of several servers, the fullest disk. Bytes that the embedded server keeps free do not
+    count."""
 
     free: Annotated[int, Count("Bytes that can still be written")]
     total: Annotated[int, Count("All its bytes")]
 
     @property
     def faults(self) -> Sequence[str]:
-        """That it is full, in plain words, if it is."""
+        """A description, if the disk is full."""
         return ["the disk of ClickHouse is full; free space on it"] if self.free < _FULL else []
 
 
 def read_disk(store: Store) -> DiskSpace | None:
-    """The disk; None if no server can tell."""
+    """The disk; None if no server reports one."""
     rows = store.query("read_disk_space", store.layout.on_all_servers("disks")).rows()
     return DiskSpace(*rows[0]) if rows else None
 
 
 @dataclass(frozen=True, slots=True)
 class LostPrice:
-    """The last price of an asset that its source lists, which counts no more because it is too old."""
+    """The last price of an asset that its source still lists; too old to be used (rule 4.8, known prices)."""
 
     asset_id: Annotated[str, Text("Asset id")]
     symbol: Annotated[str, Text("Its symbol")]
@@ -52,48 +52,49 @@ class LostPrice:
     age_seconds: Annotated[int, Count("Age of that price")] = 0
 
     def at(self, now: datetime) -> "LostPrice":
-        """The price with its age at an instant."""
+        """This price with its age at an instant."""
         return replace(self, age_seconds=max(unix_second(now) - unix_second(self.newest), 0))
 
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """A correction of history that is at work."""
+    """A correction of history in progress."""
 
-    what: Annotated[str, Text("What it does, such as import, backfill or remove")]
-    dataset: Annotated[str, Text("The dataset whose history it changes")]
+    what: Annotated[str, Text("Operation, such as import, backfill or remove")]
+    dataset: Annotated[str, Text("Dataset whose history it changes")]
     began: Annotated[datetime, Time("When it began")]
     command: Annotated[str, Text("Command line of the writer")]
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The fullest disk, if it is known; what the schema lacks, in plain words; assets that have lost their price; the
-    number of values of the last day that may be wrong; up to when events are complete, if their source says it; what
-    schedulers reported (None before the first reading); and by dataset the seconds between its snapshots, as schedulers
-    reported them, and the number of scheduled instants of the last day without a snapshot. `error` says why these are
-    facts of before, if they are."""
+    """Facts about the store. Mappings are by dataset. `error` says why the facts are out of date, if they are."""
 
     disk: DiskSpace | None = None
     lacking: Sequence[str] = ()
+    """Descriptions of missing tables."""
     lost_prices: Sequence[LostPrice] = ()
     anomalies: int = 0
+    """Number of suspicious values in the last day."""
     complete_until: datetime | None = None
+    """Time up to which the source reports its events as complete."""
     schedulers: Sequence[Scheduler] | None = None
+    """None before the first reading."""
     runs: Sequence[JobRun] = ()
     intervals: Mapping[str, int] = field(default_factory=dict)
+    """Seconds between snapshots, as schedulers reported them."""
     gaps: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of scheduled instants of the last day without a snapshot."""
     corrections: Sequence[Rewriting] = ()
     error: str = ""
 
     def last_failure(self, dataset: str) -> JobRun | None:
-        """The report of the last snapshot of a dataset that could not be taken."""
+        """The last report of a snapshot of a dataset that could not be taken."""
         failed = (run for run in self.runs if run.dataset == dataset and run.failed_at)
         return max(failed, key=lambda run: run.failed_at or 0, default=None)
 
 
 def read_facts(store: Store, heads: Mapping[str, Head]) -> Facts:
-    """The facts of a store with these heads."""
     if absent := missing_tables(store):
         return Facts(lacking=[missing_message(absent)])
     runs, schedulers = read_runs(store)

@@ -1,8 +1,5 @@
-"""How the service is, in one record: probes and `status/health` are its verdicts, gauges its numbers, /operations is it
-as JSON, and `status` prints it (rule 1.6).
-
-Instants are aware.
-"""
+"""The status of the service in one record (rule 1.6, status record): probes and `status/health` show its verdicts,
+gauges its numbers, /operations shows it as JSON, and `status` prints it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,38 +23,37 @@ from analytics_service.store.ledger import (
 )
 from analytics_service.store.losses import Loss, describe_losses
 
-# A dataset is fresh while its newest snapshot is at most this many of its intervals old.
+# A dataset is fresh while its newest snapshot is at most this many intervals old.
 FRESH_INTERVALS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A dataset, whether its newest snapshot is as new as it should be, and what its job lacks."""
+    """The newest snapshot of a dataset, and failures of its job."""
 
     dataset: Annotated[str, Text("Name of the dataset")]
     newest: Annotated[datetime | None, Time("Instant of the newest snapshot, if there is one")]
-    age_seconds: Annotated[int | None, Count("Age of that snapshot")]
-    fresh: Annotated[bool, Flag("Whether that snapshot is as new as it should be")]
+    age_seconds: Annotated[int | None, Count("Age of the newest snapshot")]
+    fresh: Annotated[bool, Flag("Whether the newest snapshot is recent enough")]
     interval: Annotated[int | None, Count("Seconds between scheduled snapshots; null if none are scheduled")] = None
     ahead: datetime | None = None
-    """Instant of the first snapshot from the future, if there is any."""
+    """Instant of the first snapshot from the future, if there is one (rule 8.16, future snapshots)."""
     complete_until: Annotated[
-        datetime | None, Time("Of loans, up to when its source says that events are complete; null if it does not")
+        datetime | None, Time("For loans, time up to which the source reports its events as complete; else null")
     ] = None
     gaps: Annotated[int | None, Count("Scheduled instants of the last day without a snapshot")] = None
     failed_at: Annotated[datetime | None, Time("Instant of the last snapshot that failed")] = None
-    error: Annotated[str, Text("Why it failed; else empty")] = ""
+    error: Annotated[str, Text("Why it failed; empty without a failure")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How everything is at an instant. What is unknown has its default.
+    """The status at an instant. Unknown attributes have their defaults. Lists are for people.
 
-    While the store cannot be reached, its data is as it was last, if memory still `answers`; `error` says why, or why
-    it cannot be read in full, for operators only. `outdated` says why the schema is not current, if it is not.
-    `withheld` lists in plain words the data that readers are not shown although the store has it, `losses` what it
-    has lost, and `unfinished` the datasets whose correction does not end. `unserved` says why the HTTP service does not
-    answer a command that has asked it.
+    While the store cannot be reached, its data is as of the last look, if memory still `answers`. `error` says, for
+    operators only, why the store cannot be reached or read in full. `outdated` says why the schema is not current.
+    `withheld` describes data that readers are not shown although the store has it. `unfinished` lists datasets whose
+    correction does not end. `unserved` says why the HTTP service does not answer the command `status`.
     """
 
     at: datetime
@@ -77,7 +73,7 @@ class Status:
 
     @property
     def obstacles(self) -> list[str]:
-        """The reasons why requests cannot be answered, in plain words."""
+        """The reasons why requests cannot be answered."""
         if not self.answers:
             return ["the store cannot be reached"]
         if not self.schema_current:
@@ -92,7 +88,7 @@ class Status:
         return [*missing, *self.withheld]
 
     def late(self, seconds: int = 0) -> list[str]:
-        """The datasets whose newest snapshots are not fresh, and more than these seconds old, in plain words."""
+        """The datasets whose newest snapshots are not fresh, and more than `seconds` old."""
         return [
             f"snapshots of {dataset.dataset} are not fresh"
             for dataset in self.datasets
@@ -101,25 +97,25 @@ class Status:
 
     @property
     def ahead(self) -> list[str]:
-        """The datasets with snapshots from the future, which readers pass over, in plain words."""
+        """The datasets with snapshots from the future, which readers ignore."""
         ahead = {dataset.dataset: unix_second(dataset.ahead) for dataset in self.datasets if dataset.ahead}
         return [describe_ahead(dataset, first, unix_second(self.at)) for dataset, first in ahead.items()]
 
     @property
     def lost_prices(self) -> list[LostPrice]:
-        """The assets whose price is not known any more."""
+        """The assets whose last price is too old to be used."""
         return [price.at(self.at) for price in self.facts.lost_prices]
 
     @property
     def unknown(self) -> list[str]:
-        """The assets with a market whose price is not known any more, in plain words."""
+        """The assets with a market whose last price is too old to be used."""
         lost = [price for price in self.facts.lost_prices if price.has_market]
         named = list_in_words(f"{price.symbol} (last {format_instant(price.newest)})" for price in lost)
-        return [f"no price is known of {named}: sums in USD and health that need one are null"] if lost else []
+        return [f"no recent price of {named}: sums in USD and health that need one are null"] if lost else []
 
     @property
     def idle(self) -> list[str]:
-        """That no scheduler runs, if one should, in plain words. On a full disk, none can report that it runs."""
+        """That no scheduler runs, if one should. On a full disk, no scheduler can report."""
         schedulers = self.facts.schedulers
         if schedulers is None or self.full or not any(dataset.interval for dataset in self.datasets):
             return []
@@ -127,21 +123,21 @@ class Status:
 
     @property
     def interrupted(self) -> list[str]:
-        """The datasets whose correction does not end, in plain words."""
+        """The datasets whose correction does not end."""
         return [
-            f"a correction of {dataset} takes long, or was interrupted: until it is completed, memory answers, or 503; "
-            "the view corrections has its command"
+            f"a correction of {dataset} takes long or was interrupted: until it is completed, answers come from memory "
+            "or are 503 (the view corrections has its command)"
             for dataset in self.unfinished
         ]
 
     @property
     def full(self) -> Sequence[str]:
-        """Why nothing can be written, in plain words."""
+        """Why nothing can be written."""
         return self.facts.disk.faults if self.facts.disk else []
 
     @property
     def faults(self) -> Sequence[str]:
-        """What is wrong, in plain words."""
+        """Everything that is wrong."""
         if not self.reachable:
             return ["the store cannot be reached", *self.unserved]
         unread = ["the store cannot be read in full"] if self.facts.error else []
@@ -154,7 +150,7 @@ class Status:
 
     @property
     def sources(self) -> list[str]:
-        """The names of the origins. Only the name of a source is public; the rest of its spec may be an address."""
+        """Names of the data's sources. Only the name of a source is public; the rest of its spec may be an address."""
         return sorted({str(origin).partition(":")[0] for origin in self.origins})
 
     @property
@@ -163,11 +159,11 @@ class Status:
 
 
 class Monitor:
-    """The status according to the heads' last look, so that no request waits for the store.
+    """The status according to the watcher's last look, so that no request waits for the store.
 
-    `intervals` are those of the scheduled datasets. If settings do not say whether jobs run (`is_configured` is false),
-    jobs are assumed to run if the store has data of a source. With `ready_max_age`, a host is not ready while snapshots
-    are late and more than so many seconds old.
+    `intervals` returns the intervals of scheduled datasets. If no source is configured (`is_configured` is false), jobs
+    are assumed to run if the store has data from a source. A host is not ready while snapshots are late and more than
+    `ready_max_age` seconds old.
     """
 
     def __init__(
@@ -186,7 +182,7 @@ class Monitor:
         self._ready_max_age = ready_max_age
 
     def check(self) -> Status:
-        """The status now. An unreachable store is part of it, not an error."""
+        """The status now. An unreachable store is part of the status, not an error."""
         look: Look | None
         error = ""
         try:
@@ -220,13 +216,13 @@ class Monitor:
         )
 
     def obstacles(self) -> list[str]:
-        """The reasons why this host is not ready, in plain words."""
+        """The reasons why this host is not ready."""
         status, most = self.check(), self._ready_max_age
         return status.obstacles + ([] if most is None else status.late(most))
 
 
 def _dataset(ledger: Ledger, facts: Facts, name: str, interval: int | None, now: datetime) -> Dataset:
-    """The status of a dataset. Without an interval it is not scheduled, so it cannot be late."""
+    """The status of a dataset. Without an interval the dataset is not scheduled, so it cannot be late."""
     head = ledger.heads.get(name)
     is_empty = head is None or head.at == VALUES_ONLY
     failure = facts.last_failure(name)
@@ -234,7 +230,7 @@ def _dataset(ledger: Ledger, facts: Facts, name: str, interval: int | None, now:
         name,
         newest=None if head is None or is_empty else head.instant,
         age_seconds=None if head is None or is_empty else unix_second(now) - head.at,
-        # Imported values are history enough where nothing is scheduled.
+        # Without a schedule, imported values are enough.
         fresh=head is not None and (interval is None or (not is_empty and _is_fresh(head, interval, now))),
         interval=interval,
         ahead=from_unix(ledger.ahead[name]) if name in ledger.ahead else None,

@@ -1,4 +1,4 @@
-"""The heads of datasets as of moments of the past (rule 8.12)."""
+"""The heads of datasets as of past moments (rule 8.12, as-of state)."""
 
 import threading
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ _MAX_HEADS = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment (unix second), and whether jobs may still be late for it."""
+    """A moment (unix second), and whether late jobs may still write for it."""
 
     at: int
     late: bool
@@ -36,11 +36,11 @@ class Moments:
         self._heads: LRUCache[tuple[str, Moment], PastHead] = LRUCache(_MAX_HEADS)
 
     def heads(self, heads: Heads, datasets: Iterable[str], moment: Moment) -> dict[str, Head]:
-        """The heads of datasets as of a moment, by dataset. Errors are those of ShownHeads.head except NoSnapshot."""
+        """The heads of datasets as of a moment, by dataset. Raises Superseded like `Heads.head`."""
         return {dataset: self._head(heads, dataset, moment) for dataset in datasets}
 
     def _head(self, heads: Heads, dataset: str, moment: Moment) -> Head:
-        """A dataset's newest head if all of its data lies at or before the moment, else a PastHead."""
+        """A dataset's newest head if all of its data is from the moment or before, else a PastHead."""
         newest = heads.head(dataset) if heads.has(dataset) else None
         if newest is not None and max(newest.at, newest.last_observed_at) <= moment.at:
             return newest
@@ -59,19 +59,19 @@ class Moments:
 
     def _find(self, newest: Head, moment: Moment, *, imported: bool) -> PastHead:
         described = newest.dataset == ASSETS_DATASET
-        # A run may append observations although the newest snapshot is later than all observations.
+        # A commit may append observations although the newest snapshot is later than all observations.
         late = moment.late or moment.at >= newest.last_observed_at
         head = past_head(self._store, newest, moment.at, late=late, imported=imported, described=described)
         if head.last_observed_at > head.at and not TABLES[newest.dataset]:
             observed = self._last_observed(head)
             head = replace(head, at=observed, last_observed_at=observed)
         if described and head.at == NONE:
-            # The definitions of that time are unknown, so assets have their present ones.
+            # Definitions of that time are unknown, so assets have their present definitions.
             head = replace(head, version=newest.version, max_version=newest.version, open_with=newest)
         return head
 
     def _last_observed(self, head: PastHead) -> int:
-        """The newest of the dataset's snapshots and imported observations up to `last_observed_at`."""
+        """Unix second of the dataset's newest snapshot or imported observation up to the head's `last_observed_at`."""
         ids = list(read_assets(self._store, head.version, head.max_version))
         histories = [history for history in HISTORIES if history.dataset == head.dataset]
         values = [read_latest(self._store, history, ids, head.last_observed_at) for history in histories]

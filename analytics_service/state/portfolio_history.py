@@ -1,4 +1,4 @@
-"""The course of an address: its position at each of some seconds, with all that values it then (rule 6.9)."""
+"""The portfolio of an address over time, valued at the prices of each moment (rule 6.9, portfolio history)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,27 +23,30 @@ from analytics_service.store.datasets.positions import read_positions
 from analytics_service.store.ledger import IMPORTED, imported_spans, newest_snapshots_at
 
 _DATASETS = ("positions", "markets", "prices", "ptoken")
-# The instant (unix second) of the newest snapshot, by dataset.
+# The instant (unix second) of each dataset's newest snapshot.
 Taken = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class PortfolioAt:
-    """What an address had at a second, and the snapshots that say so. There is no `portfolio` without snapshots of
-    positions, markets and prices, nor without one of the protocol token if it has any of that."""
+    """The portfolio of an address at a second, and the snapshots behind it.
+
+    `portfolio` is None without snapshots of positions, markets and prices, and of the protocol token if the address has
+    any.
+    """
 
     taken: Taken
     portfolio: Portfolio | None
 
     @property
     def is_empty(self) -> bool:
-        """Whether it had nothing, as far as is known."""
+        """Whether the address had nothing, as far as is known."""
         return self.portfolio is None or self.portfolio.position == Position(self.portfolio.position.address)
 
 
 @dataclass(frozen=True)
 class _Context:
-    """What values a position at an instant (MarketContext), from the rows of snapshots."""
+    """The MarketContext of a position at an instant, from rows of snapshots."""
 
     assets: Mapping[str, Asset]
     quoted: Prices
@@ -70,7 +73,7 @@ class _Context:
 
 
 class PortfolioReader:
-    """Reads what addresses had, as of heads. Assets are as they are defined now, and `prices` reads their history."""
+    """Reads portfolios over time, as of heads, with present definitions of assets. `prices` reads the price history."""
 
     def __init__(self, store: Store, heads: Heads, assets: Mapping[str, Asset], prices: HistoryReader) -> None:
         self._store = store
@@ -79,9 +82,9 @@ class PortfolioReader:
         self._prices = prices
 
     def read(self, address: str, seconds: Sequence[int]) -> list[PortfolioAt]:
-        """What a (lower-case) address had at some unix seconds.
+        """The portfolios of a (lower-case) address at unix seconds.
 
-        Cost: about ten queries, whose rows grow with the seconds. Superseded when prices have a newer head.
+        Cost: about ten queries, whose rows grow with the seconds. Raises Superseded when prices have a newer head.
         """
         newest = max(self._heads.head(dataset).at for dataset in _DATASETS if self._heads.has(dataset))
         moments = sorted({max(min(second, newest), 0) for second in seconds})
@@ -115,7 +118,7 @@ class PortfolioReader:
             yield then
 
     def _related(self, ids: Iterable[str]) -> list[str]:
-        """The assets, and those that their prices follow from."""
+        """The assets, and the assets that their prices follow from."""
         related = dict.fromkeys(ids)
         issuers = {asset.receipt_asset: asset_id for asset_id, asset in self._assets.items() if asset.receipt_asset}
         queue = [*related]
@@ -128,7 +131,7 @@ class PortfolioReader:
         return [*related]
 
     def _quoted(self, ids: Sequence[str], moments: Sequence[int], taken: Sequence[Taken]) -> Iterable[Prices | None]:
-        """The oracle's prices at each moment, as `View.quoted` has them; None before there are any."""
+        """The oracle's prices at each moment, as in `View.quoted`; None before the first price."""
         head = self._heads.head("prices")
         imports = imported_spans(self._store, "prices") if IMPORTED in self._heads.origins else []
         ends = []
@@ -143,14 +146,14 @@ class PortfolioReader:
             yield {name: price for name, price in known.items() if name not in ended} if end > 0 else None
 
     def _last_prices(self, ids: Sequence[str], ends: Sequence[int]) -> Mapping[int, Sequence[Price]]:
-        """The last prices before each of some ascending seconds."""
+        """The last prices before each of the ascending seconds in `ends`."""
         pinned = self._prices.at(self._heads.head("prices"))
         priced = [asset_id for asset_id in ids if asset_id in pinned.series and asset_id in self._assets]
         prices: dict[int, list[Price]] = {end: [] for end in ends}
         if not priced or not ends:
             return prices
-        frame = pinned.segment(priced, ends, ends[-1], all_columns=False)
-        rows = last_values([SegmentRange(frame, frame.begin, ends[-1])], priced, ends)
+        segment = pinned.segment(priced, ends, ends[-1], all_columns=False)
+        rows = last_values([SegmentRange(segment, segment.begin, ends[-1])], priced, ends)
         for number, (value, second) in enumerate(rows.iter_rows()):
             if value is not None:
                 price = Price(priced[number // len(ends)], from_unix(second), Decimal(value))
@@ -164,7 +167,7 @@ class PortfolioReader:
         }
 
     def _assets_at(self, taken: Taken) -> Mapping[str, Asset]:
-        """The assets; those that have ended since had not."""
+        """The assets as of snapshots: assets that ended later have no end."""
         at = taken.get("prices", 0)
         going = {
             asset_id: replace(asset, ended_at=None)
@@ -183,6 +186,6 @@ def _held(position: Position) -> Iterable[str]:
 
 
 def _has_token(position: Position) -> bool:
-    """Whether there is protocol token in a position, other than in the wallet."""
+    """Whether a position has protocol token other than in the wallet."""
     sums = position.unclaimed + position.claimable_rewards + position.claimable_unbonding
     return bool(sums or position.stakes or position.unbondings)

@@ -1,4 +1,4 @@
-"""Views: the snapshots that responders use, the newest or those of a moment. Each part is read on first use."""
+"""Views: the newest state, or the state of a moment, for responders. Each part is read on first use."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -66,24 +66,24 @@ from analytics_service.store.schema import TABLES
 _T = TypeVar("_T")
 # Limit of cached views of the past. Requests for the same snapshots share a view.
 _MAX_VIEWS = 16
-# Limit of cached books, and of their values. One book serves all prices of its snapshots. Of large ones, which take
-# some 200 MB, only the last is cached.
+# Limit of cached books, and of valuations. One book serves all prices. Large books take some 200 MB, so only one is
+# cached.
 _MAX_BOOKS = 2
 _LARGE_BOOK = 1_000_000
-# Limit of cached numbers of events. All pages of a list need the same.
+# Limit of cached numbers of events. All pages of a list share a number.
 _MAX_COUNTS = 1_000
-_OF_SOME = "Only the positions of some addresses are known here,"
-_ASK = "Ask the deployment that this one follows."
-_NOT_KNOWN = f"{_OF_SOME} and this one is not among them, or has none. {_ASK}"
+_OF_SOME = "This service knows the positions of some addresses only,"
+_ASK = "Ask the deployment that it follows."
+_NOT_KNOWN = f"{_OF_SOME} and this address is not among them, or has nothing. {_ASK}"
 
 
 def _is_empty(head: Head) -> bool:
-    """Whether a head is of no snapshot, nor of values of a dataset that has nothing else."""
+    """Whether a head has neither a snapshot, nor imported values of a dataset without snapshot tables."""
     return head.at == NONE or (head.at == VALUES_ONLY and bool(TABLES[head.dataset]))
 
 
 class SharedParts:
-    """What views share. Of what is large, none keeps its own: there may be many views of the past."""
+    """Large values that views share: there may be many views of the past."""
 
     def __init__(self, store: Store) -> None:
         self.interest = InterestPaid(store)
@@ -99,8 +99,10 @@ def _size(book: Book) -> int:
 
 
 class View:
-    """The state of all datasets at their heads. Reading a part raises NoSnapshot if its dataset has no snapshot yet,
-    and Superseded if the dataset was rewritten since the head and the part was not read before.
+    """The state of all datasets at their heads.
+
+    Reading a part raises NoSnapshot if its dataset has no snapshot yet, and Superseded if the dataset was rewritten
+    since the head. A part that was read once stays.
     """
 
     def __init__(self, store: Store, heads: Heads, shared: SharedParts) -> None:
@@ -112,16 +114,16 @@ class View:
         return self.heads.head(dataset)
 
     def heads_of(self, datasets: Iterable[str]) -> tuple[Head, ...]:
-        """A key that changes whenever any data of the datasets does."""
+        """A cache key that changes with any data of the datasets."""
         return tuple(self.head(dataset) for dataset in datasets)
 
     def losses(self, dataset: str) -> Sequence[Loss]:
-        """What the store has lost of a dataset (rule 8.19)."""
+        """The store's losses of a dataset (rule 8.19, losses)."""
         return self.heads.losses.get(dataset, ())
 
     @property
     def sums_valued_by(self) -> tuple[str, ...]:
-        """The datasets, other than markets, whose prices value the sums over markets."""
+        """The datasets, besides markets, whose prices value the sums over markets."""
         return ("prices",)
 
     def _read(self, dataset: str, read: Callable[[Head], _T]) -> _T:
@@ -134,56 +136,54 @@ class View:
 
     @locked_cached_property
     def assets(self) -> dict[str, Asset]:
-        """Every asset, by id, in the order of ids."""
+        """Every asset by id, in the order of ids."""
         return link_receipts(self._read("prices", lambda head: read_assets(self._store, head.version)))
 
     @property
     def shows_assets(self) -> bool:
-        """Whether the dataset that assets are shown with has a snapshot, even if it cannot be read now."""
+        """Whether the dataset with the definitions of assets has a snapshot, even if it cannot be read now."""
         return self.heads.has(ASSETS_DATASET)
 
     @locked_cached_property
     def described(self) -> dict[str, Asset]:
-        """Every asset, by id. Without a snapshot to show assets with, these are the present definitions."""
+        """Every asset by id; in their present definitions if no snapshot has definitions."""
         return self.assets if self.shows_assets else read_assets(self._store)
 
     @locked_cached_property
     def symbols(self) -> dict[str, str]:
-        """The symbol of each asset, by id."""
         return {asset_id: asset.symbol for asset_id, asset in self.described.items()}
 
     @locked_cached_property
     def ends(self) -> dict[str, int]:
-        """The ends of the assets that have ended, unix seconds, by id."""
+        """Unix seconds of the ends of assets that have ended, by id."""
         return {asset_id: unix_second(asset.ended_at) for asset_id, asset in self.described.items() if asset.ended_at}
 
     @locked_cached_property
     def quotes(self) -> dict[str, tuple[Decimal, datetime]]:
-        """The oracle's last price of each asset with a price, and the time since which it holds. That of an asset that
-        has ended is unknown."""
+        """The oracle's last price, and the time of its observation, by asset id; without assets that have ended."""
         ids = [asset_id for asset_id, asset in self.assets.items() if not asset.ended_at]
         return self._read("prices", lambda head: read_latest(self._store, PRICES, ids, head.last_observed_at))
 
     @locked_cached_property
     def quoted(self) -> Prices:
-        """What is known of the oracle's prices at the snapshot of prices (rule 4.8)."""
+        """The oracle's prices at the snapshot of prices; None if the last price is too old (rule 4.8, known prices)."""
         last = [Price(asset_id, observed_at, usd) for asset_id, (usd, observed_at) in self.quotes.items()]
         head, max_age = self.head("prices"), self._store.price_max_age
         known = known_prices(last, head.instant, max_age)
         if None in known.values():
-            # The head may be an imported price. Without a snapshot, nothing says that a price is missing.
+            # The head may be an imported price. Only a snapshot shows that a price is missing.
             taken = last_snapshot_before(self._store, "prices", head.at + 1)
             known = known_prices(last, from_unix(taken or 0), max_age)
         return known
 
     @locked_cached_property
     def prices(self) -> Prices:
-        """The oracle's prices, and prices of receipt tokens that it does not quote."""
+        """The oracle's prices, and derived prices of receipt tokens that it does not quote."""
         return with_receipt_prices(self.quoted, self.assets, self.markets.values())
 
     @locked_cached_property
     def markets(self) -> dict[str, Market]:
-        """Every asset's markets, by asset id, in the order of ids."""
+        """Every asset's markets by asset id, in the order of ids."""
         return self._read("markets", lambda head: read_markets(self._store, head.at))
 
     @locked_cached_property
@@ -192,8 +192,8 @@ class View:
 
     @locked_cached_property
     def interest_paid(self) -> dict[str, int]:
-        """Interest paid to lenders so far, in denom units, by asset id, in the order of ids: what the source states,
-        else what the snapshots show."""
+        """Interest paid to lenders so far, in denom units, by asset id, in the order of ids: the source's total, else
+        the sum over snapshots."""
         lends = {asset_id: market.lend for asset_id, market in self.markets.items() if market.lend}
         stated = {asset_id: lend.interest_paid for asset_id, lend in lends.items() if lend.interest_paid is not None}
         shown = {} if stated.keys() == lends.keys() else self._read("markets", self._interest)
@@ -211,9 +211,9 @@ class View:
 
     @property
     def valuation(self) -> Valuation:
-        """All borrow accounts, valued at the prices. EntityNotFound if only those of some addresses are known."""
+        """All borrow accounts, valued at the prices. Raises EntityNotFound if only some addresses are known."""
         if not self._knows_all:
-            raise EntityNotFound(f"{_OF_SOME} so nothing can be said of all borrow accounts. {_ASK}")
+            raise EntityNotFound(f"{_OF_SOME} so it cannot show all borrow accounts. {_ASK}")
         return self._shared.valuations.get(self, self._read_valuation)
 
     def _read_valuation(self) -> Valuation:
@@ -230,12 +230,12 @@ class View:
         return self._read("positions", lambda head: knows_all_addresses(self._store, head.at))
 
     def _require_known(self, is_empty: bool) -> None:
-        """EntityNotFound for what is empty because its address may not be among those that are known."""
+        """Raises EntityNotFound for an empty part whose address may be unknown."""
         if is_empty and not self._knows_all:
             raise EntityNotFound(_NOT_KNOWN)
 
     def valuation_at(self, assumed: Mapping[str, Decimal]) -> Valuation:
-        """All borrow accounts, valued at assumed prices, by asset id, in place of the oracle's."""
+        """All borrow accounts, valued with assumed prices by asset id in place of the oracle's."""
         valuation = self.valuation
         return replace(valuation, quoted={**self.quoted, **assumed}) if assumed else valuation
 
@@ -244,12 +244,12 @@ class View:
         return self._read("positions", lambda head: book_of(read_borrowing(self._store, head.at), markets))
 
     def has(self, dataset: str) -> bool:
-        """Whether there is a snapshot of a dataset to read."""
+        """Whether a dataset has a snapshot to read."""
         return self.heads.has(dataset) and not _is_empty(self.heads.head(dataset))
 
     @locked_cached_property
     def has_token(self) -> bool:
-        """Whether the protocol has a token: without a snapshot of it, whether the rules of markets name one."""
+        """Whether the protocol has a token. Without a snapshot of it, the rules of markets decide."""
         if self.has("ptoken") or not self.has("markets"):
             return True
         return self.config.ptoken != NO_CONFIG.ptoken
@@ -273,7 +273,6 @@ class View:
 
     @locked_cached_property
     def loans(self) -> Loans:
-        """Sums of all loans so far."""
         return self._read("loans", lambda head: read_loans(self._store, head.at))
 
     @locked_cached_property
@@ -282,31 +281,31 @@ class View:
 
     @locked_cached_property
     def example_position(self) -> Position | None:
-        """The position of an address with many kinds of items, for example requests; None without positions."""
+        """A position with many kinds of items, for example requests; None without positions."""
         address = self._read("positions", lambda head: read_example_address(self._store, head.at))
         return None if address is None else self.position(address)
 
     @locked_cached_property
     def example_contract(self) -> SwapContract | None:
-        """A swap contract, for example requests; None when there is none."""
+        """A swap contract, for example requests; None without contracts."""
         address = self._read("routes", lambda head: read_example_contract(self._store, head.at))
         return None if address is None else self.contract(address)
 
     def position(self, address: str) -> Position:
-        """The position of a (lower-case) address. EntityNotFound if it is empty and not all positions are known."""
+        """The position of a (lower-case) address. Raises EntityNotFound if it is empty and only some are known."""
         position = self._read("positions", lambda head: read_position(self._store, address, head.at))
         self._require_known(position == Position(address))
         return position
 
     def portfolio_history(self, address: str, seconds: Sequence[int], prices: HistoryReader) -> list[PortfolioAt]:
-        """What a (lower-case) address had at some unix seconds; what values it is read on first use. EntityNotFound if
-        it never had anything, and not all positions are known."""
+        """The portfolios of a (lower-case) address at unix seconds. Raises EntityNotFound if it never had anything, and
+        only some positions are known. Markets and prices are read on first use."""
         portfolio_history = PortfolioReader(self._store, self.heads, self.assets, prices).read(address, seconds)
         self._require_known(all(then.is_empty for then in portfolio_history))
         return portfolio_history
 
     def require_unchanged(self, datasets: Iterable[str]) -> None:
-        """Accept what was read of datasets since this view is shown, also on first use of a part (rule 8.3)."""
+        """Raises Superseded if datasets were rewritten while they were read (rule 8.3, atomic rewrites)."""
         require_unchanged(self._store, *self.heads_of(datasets))
 
     def arrangements_of(self, address: str) -> list[Arrangement]:
@@ -314,11 +313,11 @@ class View:
         return [arrangement for arrangement in self.arrangements if arrangement.address == address]
 
     def events(self, query: EventQuery) -> EventList:
-        """A page of events. EntityNotFound if the previous event is none of those of the address, or of all; and where
-        not all addresses are known, for all of them, or for one without any event."""
+        """A page of events. Raises EntityNotFound if the previous event is not among the address's, or all, events; and
+        if only some addresses are known, for a list of all events, or an address without events."""
         of = query.filter
         if of.address is None and self._knows_some:
-            raise EntityNotFound(f"{_OF_SOME} so nothing can be said of all events. {_ASK}")
+            raise EntityNotFound(f"{_OF_SOME} so it cannot show all events. {_ASK}")
         events = self._read("loans", lambda head: self._events(head, query))
         if not events.count and self._knows_some and not self._count(self.head("loans"), EventFilter(of.address)):
             raise EntityNotFound(_NOT_KNOWN)
@@ -329,12 +328,12 @@ class View:
         return EventList(events[: query.limit], len(events) > query.limit, self._count(head, query.filter))
 
     def _count(self, head: Head, of: EventFilter) -> int:
-        """How many events a filter selects: the same on all pages."""
+        """The number of events that a filter selects, on all pages."""
         return self._shared.counts.get((head, of), lambda: count_events(self._store, head.at + 1, of))
 
     @locked_cached_property
     def _knows_some(self) -> bool:
-        """Whether only the positions of some addresses are known, and so only their events."""
+        """Whether only the positions, and so the events, of some addresses are known."""
         newest = read_state(self._store, "positions")
         return newest is not None and not _is_empty(newest) and not knows_all_addresses(self._store, newest.at)
 
@@ -344,32 +343,32 @@ class View:
 
 
 class PastView(View):
-    """The state of some datasets as of a moment (rule 8.12). Reading a part raises EntityNotFound if its dataset had
-    neither a snapshot nor an observation by then.
-    """
+    """The state of some datasets as of a moment (rule 8.12, as-of state). Reading a part raises EntityNotFound if its
+    dataset had neither a snapshot nor an observation by then."""
 
     def head(self, dataset: str) -> Head:
-        """The dataset's head as of the moment."""
         self.require((dataset,))
         return self.heads.head(dataset)
 
     def require(self, datasets: Iterable[str]) -> None:
-        """EntityNotFound if a dataset had nothing by the moment; it names the first moment at which all have."""
+        """Raises EntityNotFound if a dataset had nothing by the moment; it names the first moment when all have."""
         missing = [dataset for dataset in datasets if _is_empty(self.heads.head(dataset))]
         if missing:
             firsts = [first for dataset in missing if (first := first_moment(self._store, dataset)) is not None]
-            cure = f" Ask for {format_instant(from_unix(max(firsts)))} or later." if firsts else ""
-            raise EntityNotFound(f"at: there is no snapshot of {missing[0]} at or before that moment.{cure}")
+            hint = f" Ask for {format_instant(from_unix(max(firsts)))} or later." if firsts else ""
+            raise EntityNotFound(f"at: there is no snapshot of {missing[0]} at or before that moment.{hint}")
 
     def heads_of(self, datasets: Iterable[str]) -> tuple[Head, ...]:
-        """A key that changes whenever any data of the datasets does, datasets without a snapshot included."""
+        """A cache key that changes with any data of the datasets, including datasets without a snapshot."""
         return tuple(self.heads.head(dataset) for dataset in datasets)
 
     @locked_cached_property
     def assets(self) -> dict[str, Asset]:
-        """Every asset, by id, in the order of ids, even if there were no prices yet. An end is often found later, so
-        ends are those known now, if they are earlier than the snapshot. Decimals never change: what was stated
-        otherwise was a mistake."""
+        """Every asset by id, in the order of ids, even if there were no prices yet.
+
+        An end is often found later, so present ends apply, if they are earlier than the snapshot. Present decimals
+        apply, too: decimals never change, so others were a mistake.
+        """
         head = self.heads.head(ASSETS_DATASET)
         if not head.version:
             return {}
@@ -388,7 +387,7 @@ class PastView(View):
 
     @locked_cached_property
     def market_prices(self) -> Prices:
-        """The prices in the snapshot of markets. Those that it lacks are unknown if there was one before."""
+        """The prices in the snapshot of markets; None for a missing price if an earlier snapshot had one."""
         prices = self._read("markets", lambda head: read_market_prices(self._store, head.at))
         lacking = [
             asset_id
@@ -400,18 +399,18 @@ class PastView(View):
 
     @property
     def sums_valued_by(self) -> tuple[str, ...]:
-        """None, because the snapshot of markets has its own prices."""
+        """Empty: the snapshot of markets has its own prices."""
         return ()
 
     @locked_cached_property
     def supply(self) -> Supply:
-        """USD sums over all markets, at the prices in their snapshot (rule 8.13)."""
+        """USD sums over all markets, at the prices in their snapshot (rule 8.13, as-of prices)."""
         markets = self.markets.values()
         return market_supply(markets, self.assets, with_receipt_prices(self.market_prices, self.assets, markets))
 
 
 class Views:
-    """The newest view, which is the same object until a dataset has a new head; and views of the past."""
+    """The newest view, which stays the same object until a head changes, and views of the past."""
 
     def __init__(self, store: Store, heads: HeadWatcher) -> None:
         self._store = store
@@ -429,7 +428,7 @@ class Views:
         return view
 
     def past(self, moment: Moment, datasets: Iterable[str]) -> PastView:
-        """The view of these datasets as of a moment. Moments with the same snapshots have the same view."""
+        """The view of these datasets as of a moment. Moments with the same snapshots share a view."""
         shown = self._heads.shown()
         heads = self._moments.heads(shown, datasets, moment)
         key = tuple(heads.values())
@@ -440,14 +439,14 @@ class Views:
         return view
 
     def shows(self, heads: tuple[Head, ...]) -> bool:
-        """Whether readers may be shown an answer made from these heads now."""
+        """Whether an answer made from these heads may still be shown."""
         newest = self._heads.shown().heads
         return all(head.is_current(newest.get(head.dataset)) for head in heads)
 
     def wait_for_rewrite(self) -> None:
-        """Return after a further look at the ledger. Called when the data was rewritten while it was read.
+        """Return after another look at the ledger, when data was rewritten while it was read.
 
-        BeingCorrected when the request's time is over.
+        Raises BeingCorrected when the deadline has passed.
         """
         if remaining() == 0:
             raise BeingCorrected

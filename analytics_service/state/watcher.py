@@ -1,6 +1,6 @@
-"""The newest heads that readers are shown. A thread looks at the ledger; no request waits for it.
+"""Watches the heads of datasets. A thread looks at the ledger; no request waits for it.
 
-A dataset that is being rewritten keeps its previous head until the rewrite has finished (rule 8.4).
+A dataset that is being rewritten keeps its previous head until the rewrite has finished (rule 8.4, kept heads).
 """
 
 import logging
@@ -30,33 +30,36 @@ from analytics_service.store.schema import pending_migrations
 
 log = logging.getLogger(__name__)
 
-# Seconds between probes, every other of which is a look, and those in which ClickHouse must answer at all and then
-# answer a look. So a completed run is shown, and a ClickHouse that hangs is noticed, within two seconds.
+# Seconds between pings of ClickHouse, and time limits of a ping and of a look. A look follows every other ping, so a
+# commit is shown, and a hanging ClickHouse is noticed, within two seconds.
 _LOOK_INTERVAL, _PROBE_SECONDS, _LOOK_SECONDS = 1.0, 1.0, 1.0
 # Seconds between looks while a request waits for a newer look.
 _SHORT_INTERVAL = 0.1
-# How long heads are shown while the ledger cannot be read, seconds.
+# Seconds for which heads are shown while the ledger cannot be read.
 _LONGEST_OUTAGE = 300.0
-# Seconds after which a rewrite that does not finish is a fault: more than a writer that died keeps the write lock.
+# Seconds after which an unfinished rewrite is a fault: longer than a dead writer keeps the write lock.
 _LONG_REWRITE = 20.0
-# How long a request, and a probe, wait for the first look, seconds.
+# Seconds that a request, and a probe, wait for the first look.
 _FIRST_SECONDS, _FIRST_SECONDS_OF_PROBES = 4.5, 0.5
-# Seconds between checks of a schema that was current, and between readings of facts; and those that a reading may take.
+# Seconds between checks of a current schema, and between readings of facts; and the time limit of a reading.
 _CHECK_INTERVAL, _FACT_INTERVAL, _FACT_SECONDS = 60.0, 300.0, 15.0
-# Seconds between checks where large tables are split, whose shards are compared, too.
+# Seconds between checks where large tables are split: these checks also compare shards.
 _SHARDS_INTERVAL = 5.0
-_OUTDATED = "The schema is not that of this version; `analytics-service migrate` brings an older one up to date."
+_OUTDATED = "The schema is not that of this version. `analytics-service migrate` updates an older schema."
 NOT_CURRENT = "the schema is not current"
 _OTHER_SHARDS = (
-    "the shards of cluster {} are not those of the store. `analytics-service migrate` says which they must be; then "
-    "restart the service"
+    "the shards of cluster {} differ from the shards that the store records. `analytics-service migrate` names them; "
+    "restart the service when they match"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """Heads by dataset, the datasets that have runs but no head because they are being rewritten, the origins of the
-    data, what the store has lost, by dataset (rule 8.19), and when (unix second) datasets were rewritten last."""
+    """Heads by dataset, and facts of the ledger.
+
+    `without` has datasets with commits but no head, because they are being rewritten; `losses` what the store has lost
+    (rule 8.19, losses); `rewritten` the unix second of each dataset's last rewrite.
+    """
 
     heads: Mapping[str, Head] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
@@ -65,11 +68,11 @@ class Heads:
     rewritten: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     def has(self, dataset: str) -> bool:
-        """Whether a run of the dataset has been completed."""
+        """Whether the dataset has a commit."""
         return dataset in self.heads or dataset in self.without
 
     def head(self, dataset: str) -> Head:
-        """The dataset's head. NoSnapshot before its first completed run; Superseded when it is being rewritten and has
+        """The dataset's head. Raises NoSnapshot before its first commit, Superseded while it is being rewritten and has
         no previous head."""
         if dataset in self.heads:
             return self.heads[dataset]
@@ -80,7 +83,7 @@ class Heads:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The result of a look: the ledger, and in plain words why the schema cannot be used; empty if it can."""
+    """The result of a look: the ledger, and why the schema is not current (empty if it is)."""
 
     ledger: Ledger
     outdated: str
@@ -91,11 +94,11 @@ class Look:
 
 
 class HeadWatcher:
-    """Heads of all datasets, never much older than two seconds; while the store is away, up to five minutes. Looks tell
-    the line before the store whether ClickHouse answers at all (rule 8.9).
+    """Heads of all datasets, at most about two seconds old; while the store is away, up to five minutes. Pings open and
+    close the query slots (rule 8.9, query slots).
 
     The first use starts the thread, so that every worker has its own. Without `interval` there is no thread, and the
-    caller calls `look` instead.
+    caller calls `look`.
     """
 
     def __init__(
@@ -108,7 +111,7 @@ class HeadWatcher:
         self.clock = clock
         self._store = store
         self.facts = Facts()
-        """What operators are told beside the ledger, as it was read last."""
+        """Facts for operators beside the ledger, from the last reading."""
         self._interval = interval
         self._pause = pause
         self._changed = threading.Condition()
@@ -123,13 +126,13 @@ class HeadWatcher:
         self._last_success: Look | None = None
         self._checked_at = float("-inf")
         self._other_shards = ""
-        # When the rewrites that are announced were first seen, by dataset.
+        # When announced rewrites were first seen, by dataset.
         self._announced: dict[str, float] = {}
 
     def shown(self) -> Heads:
-        """The heads that readers are shown: the same object until a head changes.
+        """The heads for readers: the same object until a head changes.
 
-        StoreUnavailable when they are not recent enough, NotReady when the cluster has other shards than the store.
+        Raises StoreUnavailable if they are too old, NotReady if the cluster has other shards than the store.
         """
         newest = self._newest or self._first()
         if self._other_shards:
@@ -144,24 +147,23 @@ class HeadWatcher:
 
     @property
     def remembered(self) -> Look | None:
-        """The last look that succeeded; None if that is so long ago that readers are shown nothing."""
+        """The last successful look; None if it is so old that readers are shown nothing."""
         return None if self._is_outdated else self._last_success
 
     def intervals(self, configured: Mapping[str, int]) -> Mapping[str, int]:
-        """Seconds between snapshots of each scheduled dataset, as schedulers recorded them (rule 1.3).
+        """Seconds between snapshots of each scheduled dataset, as schedulers recorded them (rule 1.3, readiness).
 
-        `configured` are the intervals of this host's settings, empty if no jobs run. They apply to datasets without a
-        recorded interval. Does not query the store.
+        `configured` are the intervals of this host's settings, for datasets without a recorded interval; empty if no
+        jobs run. Does not query the store.
         """
         return {dataset: self.facts.intervals.get(dataset, interval) for dataset, interval in configured.items()}
 
     def unfinished(self) -> list[str]:
-        """The datasets whose rewrite has been announced for so long that its writer has probably died (rule 8.5)."""
+        """The datasets with a rewrite so long unfinished that its writer has probably died (rule 8.5, one writer)."""
         return sorted(dataset for dataset, since in self._announced.items() if self.clock() - since > _LONG_REWRITE)
 
     def last_look(self) -> Look:
-        """The result of the last look; raises its error. Does not query the store, and waits only before the first
-        look, for a moment."""
+        """The result of the last look; raises its error. Waits briefly for the first look, but not for the store."""
         if self._last_look is None:
             self._look_first(_FIRST_SECONDS_OF_PROBES)
         # Read once: another thread may be looking.
@@ -171,7 +173,7 @@ class HeadWatcher:
         raise look or StoreUnavailable("The ledger has not been read yet.")
 
     def obstacle(self) -> str:
-        """The reason why requests cannot be answered from the store now, for its operator; empty when they can."""
+        """Why requests cannot be answered from the store now, for operators; empty if they can."""
         try:
             outdated = self.last_look().outdated
             return _OUTDATED if outdated == NOT_CURRENT else outdated
@@ -179,7 +181,7 @@ class HeadWatcher:
             return str(error)
 
     def wait(self) -> None:
-        """Return after a further look at the ledger, or after a moment."""
+        """Return after another look at the ledger, or after a moment."""
         if self._interval is None:
             self._pause(_SHORT_INTERVAL)
             self.look()
@@ -206,7 +208,7 @@ class HeadWatcher:
                 self._last_look = caught
         with self._changed:
             if error is None:
-                # A slow answer is as old as its question.
+                # A slow answer is as old as its query.
                 self._newest, self._looked_at = newest, begun
             if not isinstance(error, Busy):
                 self._log_change(error)
@@ -218,12 +220,12 @@ class HeadWatcher:
             self._reading.repeat(read, begun, _FACT_INTERVAL, in_background=self._interval is not None)
 
     def _read_facts(self, heads: Mapping[str, Head]) -> None:
-        """Read the facts. If that fails, the previous ones stay, and heads are shown as usual."""
+        """Read the facts. If that fails, the previous facts stay, and heads are shown as usual."""
         try:
             with deadline(_FACT_SECONDS, breaker=None):
                 self.facts = read_facts(self._store, heads)
         except Busy:
-            log.debug("There was no time to read what operators are told.")
+            log.debug("Reading facts for operators took too long.")
         except AnalyticsError as error:
             self.facts = replace(self.facts, error=str(error))
 
@@ -234,8 +236,8 @@ class HeadWatcher:
         return ledger
 
     def _outdated(self, now: float) -> str:
-        """Why the schema cannot be used. A current one is checked again after a while, as it seldom changes. Other
-        shards stay noted, because memory may hold what was read from them."""
+        """Why the schema is not current. A current schema is checked again after a while, since it seldom changes.
+        Other shards remain an obstacle, because memory may hold rows from them."""
         if self._other_shards:
             return self._other_shards
         was_current = isinstance(self._last_look, Look) and self._last_look.schema_current
@@ -257,7 +259,7 @@ class HeadWatcher:
         return ""
 
     def _shown(self, ledger: Ledger, before: Heads) -> Heads:
-        """The heads that readers are shown after a look; `before` if nothing has changed."""
+        """The heads for readers after a look; `before` if nothing has changed."""
         kept = {dataset: before.heads[dataset] for dataset in ledger.open if dataset in before.heads}
         heads = {dataset: head for dataset, head in ledger.heads.items() if dataset not in ledger.open} | kept
         without = frozenset(ledger.heads.keys() - heads.keys())
@@ -265,7 +267,7 @@ class HeadWatcher:
         return before if shown == before else shown
 
     def _first(self) -> Heads:
-        """The heads of the first look, or of another look if all looks so far have failed."""
+        """The heads of the first look, or of another look if all looks have failed."""
         if self._looks and self._interval is not None:
             self.wait()
         else:
@@ -275,7 +277,7 @@ class HeadWatcher:
         return self._newest
 
     def _look_first(self, seconds: float) -> None:
-        """Start the thread, and wait for the first look, at most this many seconds."""
+        """Start the thread, and wait at most this many seconds for the first look."""
         if self._interval is None:
             self.look()
             return
@@ -290,7 +292,7 @@ class HeadWatcher:
         while True:
             begun = self.clock()
             try:
-                # After a look, that ClickHouse answers is enough for once.
+                # After a look, a ping suffices once.
                 is_enough = not is_enough and self._looks > 0 and self._error is None and self._answers()
                 if not is_enough:
                     self.look()
@@ -302,7 +304,7 @@ class HeadWatcher:
                 self._pause(_SHORT_INTERVAL)
 
     def _answers(self) -> bool:
-        """Whether ClickHouse answers at all. A look says why it does not."""
+        """Whether ClickHouse answers a ping. If not, the next look reports why."""
         try:
             self._store.probe(_PROBE_SECONDS)
         except AnalyticsError:
@@ -310,7 +312,7 @@ class HeadWatcher:
         return True
 
     def _log_change(self, error: AnalyticsError | None) -> None:
-        """Log when the ledger cannot be read, and when it can again."""
+        """Log when the ledger becomes unreadable, and when it is readable again."""
         if error is not None and self._error is None:
             log.warning("The ledger cannot be read: %s", error)
         elif error is None and self._error is not None:
@@ -318,7 +320,7 @@ class HeadWatcher:
 
 
 class Background:
-    """Does one thing at a time, in a thread of this name."""
+    """Does one piece of work at a time, in a thread of this name."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -327,11 +329,11 @@ class Background:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the last thing is not done yet."""
+        """Whether the last work is still running."""
         return self._thread is not None and self._thread.is_alive()
 
     def do(self, work: Callable[[], None], *, in_background: bool) -> None:
-        """Begin the work; not `in_background`, return when it is done."""
+        """Start the work. Without `in_background`, return when it is done."""
         if not in_background:
             work()
             return
@@ -339,7 +341,7 @@ class Background:
         self._thread.start()
 
     def repeat(self, work: Callable[[], None], now: float, interval: float, *, in_background: bool) -> None:
-        """The same, unless it was repeated less than `interval` seconds before `now`, or is under way."""
+        """Start the work, unless the last work is running or started less than `interval` seconds before `now`."""
         if now >= self._repeated_at + interval and not self.is_busy:
             self._repeated_at = now
             self.do(work, in_background=in_background)

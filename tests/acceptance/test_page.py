@@ -33,7 +33,7 @@ CLOSED = {
     "end": (NOW - timedelta(minutes=10)).strftime("%Y-%m-%dT%H:%M:00"),
 }
 AWAY = "The service cannot answer at the moment. Try again in a minute."
-ONLY_SOME = "Only the positions of some addresses are known here."
+ONLY_SOME = "This service knows the positions of some addresses only."
 MINUS = "\N{MINUS SIGN}"
 ASSET = VIEWS["asset"] | CLOSED | {"tz": "UTC"}
 DESK = (1920, 1080)

@@ -415,7 +415,7 @@ def test_a_repeated_price_is_as_old_as_its_source_says(settings: Settings) -> No
             for query in ("", f"at={unix_second(at)}"):
                 assert data(client, "/api/v1/markets/supply", query)["tvl"]["tvl"] == tvl, minute
             faults = data(client, "/api/v1/status/health", "")["faults"]
-            assert any("no price is known of A (last 2025-03-01T12:00:00Z)" in fault for fault in faults) is (not tvl)
+            assert any("no recent price of A (last 2025-03-01T12:00:00Z)" in fault for fault in faults) is (not tvl)
         with clickhouse.client(replace(settings, clickhouse_database=store.database)) as own:
             counts = own.query("SELECT (SELECT count() FROM price), (SELECT count() FROM tvl)").first_row
         assert counts == (1, 2)

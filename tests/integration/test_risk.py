@@ -252,5 +252,5 @@ def test_positions_of_some_addresses_say_nothing_of_all_accounts(store: Store, s
     for path, query in (("risk", ""), ("risk/ladder", "asset_id=native;a&"), ("borrowers", f"address={ALICE}&")):
         answer = client.simulate_get(f"{PATH}/{path}", query_string=f"{query}at={SECOND}")
         message = expect_error(answer, 404, "entity_not_found", "user")
-        assert message.startswith("Only the positions of some addresses are known here")
+        assert message.startswith("This service knows the positions of some addresses only")
         assert data(client, path, query.rstrip("&"))

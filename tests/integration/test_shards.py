@@ -216,7 +216,7 @@ def test_shards_other_than_those_of_the_store_are_refused(stores: Stores) -> Non
         ):
             with pytest.raises(OtherShards, match=f"cluster {SMALLER} has 1 127"):
                 refused(fewer)
-        said = f"the shards of cluster {SMALLER} are not those of the store".encode()
+        said = f"the shards of cluster {SMALLER} differ from the shards that the store records".encode()
         assert {(status, said in body) for status, body in answers(fewer, PATHS).values()} == {(503, True)}
     assert read_heads(stores.split) == heads
 

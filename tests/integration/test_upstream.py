@@ -156,14 +156,14 @@ def test_nothing_is_said_of_all_accounts(path: str, when: str, pair: Pair) -> No
     query = when if path == EVENTS else "&".join(filter(None, (ROUTES[path].query, when)))
     answer = pair.follower.client.simulate_get(path, query_string=query)
     message = expect_error(answer, 404, "entity_not_found", "user")
-    assert message.endswith("Ask the deployment that this one follows.")
+    assert message.endswith("Ask the deployment that it follows.")
     assert "http" not in message
 
 
 def test_the_past_of_an_address_that_is_not_followed_is_unknown(pair: Pair) -> None:
     path, query = COURSE.replace(RICH_ADDRESS, "0x" + "0" * 39 + "9"), ROUTES[COURSE].query
     answer = pair.follower.client.simulate_get(path, query_string=query)
-    assert "this one is not among them" in expect_error(answer, 404, "entity_not_found", "user")
+    assert "this address is not among them" in expect_error(answer, 404, "entity_not_found", "user")
     theirs, ours = pair.answers(COURSE, f"metric=debt&start={NOON}&end={NOON + 300}&period=min")
     assert ours == theirs
 
@@ -216,4 +216,4 @@ def test_liquidations_have_the_legs_that_upstream_knows(pair: Pair) -> None:
 def test_nothing_is_said_of_an_address_that_is_not_followed(path: str, pair: Pair) -> None:
     answer = pair.follower.client.simulate_get(f"/api/v1/users/0x{'f' * 40}/{path}")
     message = expect_error(answer, 404, "entity_not_found", "user")
-    assert "this one is not among them" in message
+    assert "this address is not among them" in message

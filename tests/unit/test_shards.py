@@ -81,7 +81,9 @@ def test_a_change_while_the_service_runs_closes_answers_within_seconds(
         heads.look()
         store.shards = (MADE_FOR, MADE_FOR)
         heads.look()
-    with pytest.raises(NotReady, match=r"shards of cluster main are not those of the store\..* restart the service"):
+    with pytest.raises(
+        NotReady, match=r"shards of cluster main differ from the shards that the store records\..* restart the service"
+    ):
         heads.shown()
     monitor = Monitor(heads, dict, lambda: datetime.fromtimestamp(NOON, UTC), is_configured=False)
     assert monitor.obstacles() == [heads.obstacle()]

@@ -269,7 +269,7 @@ def test_a_rewrite_that_does_not_finish_is_a_fault(heads: HeadWatcher, store: Le
     time.now += 2
     heads.look()
     (fault,) = monitor.check().faults
-    assert fault.startswith("a correction of prices takes long, or was interrupted")
+    assert fault.startswith("a correction of prices takes long or was interrupted")
     store.open.clear()
     heads.look()
     assert monitor.check().faults == []
