@@ -1,1 +1,1 @@
-"""Histories: their buckets, their values in memory and in the store, and their pages."""
+"""Histories: buckets, values in memory and in the store, and pages."""

@@ -1,4 +1,4 @@
-"""Converts days and wall times of a time zone to instants, by the zone's own rules (rules 2.1 to 2.3)."""
+"""Converts local days and wall times to instants, by the time zone's rules (rules 2.1 to 2.3, starts of buckets)."""
 
 from calendar import monthrange
 from collections.abc import Sequence
@@ -11,21 +11,19 @@ from analytics_service.market.instants import DAY
 
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _SECOND = timedelta(seconds=1)
-# Times of the store end with the year 2106, but buckets of thousands of years end after Python's last date. Later days
-# are taken to begin when this day does.
+# Times of the store end in 2106, but a bucket of thousands of years ends after Python's last date. Days after this day
+# are taken to begin with it.
 _LAST_DAY = date(9990, 1, 1)
 _LAST_MONTH = _LAST_DAY.year * 12
-# Buckets of thousands of years are counted from before Python's first date, which no time zone may move back, either.
+# Such buckets count from before Python's first date. Leaves room for zones to move it back.
 _FIRST_MONTH = 2 * 12
-# Looking up fewer days one by one is as fast as going through a year.
+# Fewer days are looked up one by one, which is as fast as going through a year.
 _MIN_DAYS = 16
 
 
 def to_second(zone: ZoneInfo, wall: datetime) -> int:
-    """The unix second of a wall time; `wall.fold` chooses between two.
-
-    A wall time that the zone skips is taken as the first instant after the gap.
-    """
+    """The unix second of a wall time; `wall.fold` chooses between two. A skipped time means the first instant after the
+    gap."""
     local = wall.replace(tzinfo=zone)
     second = int(local.timestamp())
     if datetime.fromtimestamp(second, zone).replace(tzinfo=None) == wall.replace(tzinfo=None):
@@ -34,9 +32,9 @@ def to_second(zone: ZoneInfo, wall: datetime) -> int:
 
 
 def second_before(zone: ZoneInfo, second: int, *, days: int = 0, months: int = 0, fold: int = 0) -> int:
-    """The unix second of the wall time `months` and `days` before the wall time at a unix second.
+    """The unix second of the wall time `months` and `days` before the wall time at `second`.
 
-    In a month that is too short for the day it is the month's last day. `fold` chooses between two, as in `to_second`.
+    In a month that is too short for the day, its last day. `fold` chooses between two, as in `to_second`. Raises
     OverflowError before the year 2.
     """
     local = datetime.fromtimestamp(second, zone)
@@ -49,10 +47,10 @@ def second_before(zone: ZoneInfo, second: int, *, days: int = 0, months: int = 0
 
 
 def midnights(zone: ZoneInfo, ordinals: Sequence[int]) -> list[int]:
-    """The unix seconds at which local days begin. `ordinals` are those of dates, which may be later than Python's last.
+    """The unix seconds at which local days begin. `ordinals` count days like dates, also beyond Python's last date.
 
-    Cost: two look-ups of the zone's offset for each day. For many consecutive days: one for each day of their years,
-    unless these are cached.
+    Cost: two look-ups of the zone's offset for each day. For many consecutive days: one for each day of the years that
+    are not cached.
     """
     if isinstance(ordinals, range) and ordinals.step == 1 and len(ordinals) >= _MIN_DAYS:
         return _consecutive(zone, ordinals[0], len(ordinals))
@@ -63,13 +61,12 @@ def _midnight(zone: ZoneInfo, day: int) -> int:
     begin = datetime.fromordinal(day)
     offset = zone.utcoffset(begin)
     if offset is not None and offset == zone.utcoffset(datetime.fromordinal(day + 1)):
-        # The clocks do not change on that day, so its midnight is UTC's, less the offset.
+        # Clocks do not change on this day, so its midnight is UTC's midnight less the offset.
         return (day - EPOCH_ORDINAL) * DAY - offset // _SECOND
     return to_second(zone, begin)
 
 
 def _consecutive(zone: ZoneInfo, ordinal: int, count: int) -> list[int]:
-    """The midnights of `count` days from an ordinal on."""
     first, last = date.fromordinal(ordinal), date.fromordinal(ordinal + count - 1)
     days = chain.from_iterable(_midnights_of_year(zone, year) for year in range(first.year, last.year + 1))
     skipped = first.timetuple().tm_yday - 1
@@ -77,8 +74,8 @@ def _consecutive(zone: ZoneInfo, ordinal: int, count: int) -> list[int]:
 
 
 def from_midnights(zone: ZoneInfo, first_year: int, last_year: int, width: int) -> list[range]:
-    """The unix seconds that are multiples of `width`, which divides a day, after the local midnight before them: those
-    of all days from one year to another, as ascending ranges."""
+    """The starts of buckets of `width` seconds, which divides a day, counted from each local midnight: unix seconds of
+    all days from one year to another, as ascending ranges."""
     years = range(first_year, last_year + 1)
     days = chain.from_iterable(_midnights_of_year(zone, year) for year in years)
     begins = [*(alike.start for alike in days), _midnight(zone, date(years.stop, 1, 1).toordinal())]
@@ -92,7 +89,7 @@ def _midnights_of_year(zone: ZoneInfo, year: int) -> Sequence[range]:
     day, after = date(year, 1, 1).toordinal(), date(year + 1, 1, 1).toordinal()
     ranges: list[range] = []
     for _, offsets in groupby(map(zone.utcoffset, map(datetime.fromordinal, range(day, after + 1)))):
-        # Of the days that begin with the same offset, clocks can change only on the last.
+        # Among days that begin with the same offset, clocks can change only on the last.
         *alike, last = range(day, day + len([*offsets]))
         begin, end = to_second(zone, datetime.fromordinal(day)), to_second(zone, datetime.fromordinal(last))
         ranges += [range(begin, begin + len(alike) * DAY, DAY), range(end, end + 1)]
@@ -112,13 +109,14 @@ def month_of(zone: ZoneInfo, second: int) -> int:
 
 
 def first_day(month: int) -> int:
-    """The ordinal of a month's first day. Months count from January of the year 0, also beyond Python's dates."""
+    """The ordinal of a month's first day. Months count from January of the year 0; those beyond Python's dates are
+    clipped."""
     year, month_of_year = divmod(max(_FIRST_MONTH, min(month, _LAST_MONTH)), 12)
     return date(year, month_of_year + 1, 1).toordinal()
 
 
 def _end_of_gap(zone: ZoneInfo, local: datetime) -> int:
-    """The unix second at which clocks skipped a wall time. The two folds lie on either side of it (PEP 495)."""
+    """The unix second at which clocks skip a wall time. The two folds lie on either side of it (PEP 495)."""
     high = int(local.replace(fold=0).timestamp())
     low = int(local.replace(fold=1).timestamp())
     before = datetime.fromtimestamp(low, zone).utcoffset() or timedelta()

@@ -1,7 +1,7 @@
-"""Points of buckets: the last value, its change, or an aggregate of the observations (rules 2.6 and 2.14).
+"""Points of buckets: the last value, its change, or an aggregate (rules 2.6, bucket values, and 2.14, aggregates).
 
-All arithmetic is exact. A value times the seconds for which it held (an area) can have more digits than fit 128 bits,
-so an area is kept as two numbers: whole units, and multiples of 10^-18.
+All arithmetic is exact. An area (a value times the seconds for which it held) can exceed 128 bits, so it is two
+numbers: whole units, and multiples of 10^-18.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,13 +26,13 @@ class Aggregate(StrEnum):
     DELTA = "delta"
 
 
-# Points that last values are enough for.
+# Aggregates that need only last values.
 OF_LAST = (Aggregate.LAST, Aggregate.DELTA)
 
 
 class Fill(StrEnum):
-    """What a bucket without observations shows: the value before it, up to the newest observation of the history; no
-    value; or the value before it, whatever follows."""
+    """What a bucket without observations shows: the value before it, up to the history's newest observation; no value;
+    or the value before it, without limit."""
 
     PREVIOUS = "previous"
     NONE = "none"
@@ -46,7 +46,7 @@ _NEVER = 2**32
 _WIDE = pl.Int128()
 _TWO, _ONE, _ZERO = (pl.lit(number, dtype=_WIDE) for number in (2, 1, 0))
 _SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
-# As a multiple of 10^-18, the greatest number that fits.
+# The greatest number that fits, as a multiple of 10^-18.
 _GREATEST = pl.lit(10**38 - 1, dtype=_WIDE)
 
 
@@ -62,13 +62,13 @@ def bucket_points(
     cumulative: bool = False,
 ) -> tuple[pl.DataFrame, int | None]:
     """The points of the buckets between `begins` (unix s), series by series, from observations before `until`; and the
-    time of the last observation among these series before the page's end, unix seconds; None if there is none.
+    unix second of the last observation before the page's end, None if there is none.
 
     Columns are `v`, or `o`, `h`, `l`, `c` and `n`. Values are decimal strings or numbers; null before the first
     observation, after the end of the series (`ended`, unix s by id), where the value is unknown, and as `fill` says.
-    A candle of a bucket that ends with an unknown value is of the values before, and has no `c`. The first change of a
-    `cumulative` series is its first value, that of others is null.
-    Cost: for last values proportional to the buckets, else to the rows in their range.
+    If a bucket ends with an unknown value, its candle summarizes the values before and has no `c`. The first delta of a
+    `cumulative` series is its first value; other series have none.
+    Cost: proportional to the buckets for last values, else to the rows in their range.
     """
     ends, carry = [min(end, until) for end in begins[1:]], fill is not Fill.NONE
     held = last_values(parts, ids, ends)
@@ -104,8 +104,8 @@ def sum_by_bucket(
     fill: Fill,
     ended: Mapping[str, int] = NO_ENDS,
 ) -> pl.DataFrame:
-    """The sum `v` of some series at the end of each bucket, as `points` has their last values. A series counts from its
-    first observation to its end. Null where none counts or one is unknown, and for 10^20 or more."""
+    """The sum `v` of the series' last values (see `bucket_points`) at the end of each bucket. A series counts from its
+    first observation to its end. Null if no series counts or a value is unknown, and for 10^20 or more."""
     ends = [min(end, until) for end in begins[1:]]
     series, bucket = row_index(len(ids), len(ends))
     starts = pl.Series("start", begins[:-1], dtype=pl.Int64)
@@ -113,7 +113,7 @@ def sum_by_bucket(
     counted = held.filter(pl.col("second") >= 0, pl.col("start") <= pl.col("until"))
     values = counted.select("start", unit=pl.col("value").cast(DECIMAL).to_physical())
     unit = pl.col("unit")
-    # The exact sum may wrap around; the rounded one tells.
+    # The exact sum may wrap around; the rounded sum shows it.
     fits = (unit.cast(pl.Float64).sum().abs() < 1.5e38) & unit.sum().is_between(-_GREATEST, _GREATEST)
     sums = values.group_by("start").agg(v=pl.when(unit.is_not_null().all() & fits).then(unit.sum()))
     all_sums = starts.to_frame().join(sums, on="start", how="left", maintain_order="left")
@@ -123,9 +123,9 @@ def sum_by_bucket(
 
 
 def difference(after: pl.Series, before: pl.Series) -> pl.Series:
-    """Numbers less others; null where one of the two is, or where the result, of 10^20 or more, does not fit.
+    """`after` minus `before`; null where either is null, or where the result is 10^20 or more and does not fit.
 
-    A result that exceeds 128 bits wraps around, and is still too great.
+    A result that exceeds 128 bits wraps around to a number that is still too great.
     """
     change = pl.DataFrame([(after.to_physical() - before.to_physical()).alias("change")])
     fitting = pl.when(pl.col("change").is_between(-_GREATEST, _GREATEST)).then("change")
@@ -133,7 +133,7 @@ def difference(after: pl.Series, before: pl.Series) -> pl.Series:
 
 
 def _starts(begins: Sequence[int], ends: Sequence[int]) -> list[int]:
-    """The starts of buckets, but not after their ends, nor before 1970."""
+    """The starts of buckets, at most their ends and at least 1970."""
     return [max(min(begin, end), 0) for begin, end in zip(begins[:-1], ends, strict=True)]
 
 
@@ -145,7 +145,7 @@ def _lasts(ids: Sequence[str], ended: Mapping[str, int]) -> pl.Series:
 def _without_ended(
     shown: pl.DataFrame, ids: Sequence[str], begins: Sequence[int], ended: Mapping[str, int]
 ) -> pl.DataFrame:
-    """Without the points of buckets that begin after the end of their series."""
+    """The points, null in buckets that begin after the end of their series."""
     series, bucket = row_index(len(ids), len(begins) - 1)
     goes_on = pl.lit(pl.Series(begins[:-1], dtype=pl.Int64)[bucket] <= _lasts(ids, ended)[series])
     values = shown.with_columns(pl.when(goes_on).then(pl.col(name)) for name in shown.columns)
@@ -153,7 +153,7 @@ def _without_ended(
 
 
 def _candles(summaries: pl.DataFrame, close: pl.Series, columns: Sequence[str], *, carry: bool) -> pl.DataFrame:
-    """The candle of each bucket. A bucket without observed values has the value at its end throughout."""
+    """The candle of each bucket. In a bucket without observed values, all its values are the value at its end."""
     empty = summaries["count"].fill_null(0) == 0
     if not carry:
         close = close.set(empty, None)
@@ -174,13 +174,13 @@ def _mean(
     *,
     carry: bool,
 ) -> pl.DataFrame:
-    """The area of each bucket, divided by the seconds in which there was a value. `held` has the values at the buckets'
-    ends, and `until` when the series has ended."""
+    """The area of each bucket, divided by the seconds that had a value. `held` has the values at the ends of buckets,
+    and the `end` of each series."""
     starts = _starts(begins, ends)
     before = last_values(parts, ids, starts)
     bucket = row_index(len(ids), len(ends))[1]
     start, end = (pl.Series(instants, dtype=pl.Int64)[bucket] for instants in (starts, ends))
-    # What is observed after the end of a series, such as that a market is gone, ends its value.
+    # An observation after the end of a series, such as the removal of a market, ends its value.
     ended = pl.max_horizontal(pl.min_horizontal("end", "until"), "second")
     end = held.with_columns(end=end).select(ended).to_series()
     close = held["value"].cast(DECIMAL)
@@ -202,14 +202,14 @@ def _mean(
 
 
 def _held(value: str, area: str) -> pl.Expr:
-    """Units, rest or seconds of a value, times the seconds for which it held; 0 without a value."""
+    """Units, rest or seconds of a value times the seconds for which it held; 0 without a value."""
     number = pl.col(value)
     each = {"units": number // UNIT, "rest": number % UNIT, "seconds": number.is_not_null().cast(_WIDE)}
     return (each[area] * pl.col(f"{value}_for")).fill_null(0)
 
 
 def _quotient() -> pl.Expr:
-    """The area divided by its seconds, rounded half to even to 18 decimals. The result for 0 seconds is not used."""
+    """The area divided by its seconds, rounded half to even to 18 decimals. The result for 0 seconds is unused."""
     seconds = pl.max_horizontal("seconds", _ONE)
     parts = pl.col("units") % seconds * UNIT + pl.col("rest")
     fraction = parts // seconds

@@ -1,4 +1,4 @@
-"""The bucket grid: the starts of a range's buckets, page by page (rules 2.1 to 2.5, 2.11 and 2.17)."""
+"""The bucket grid: the starts of a range's buckets (rules 2.1 to 2.5, starts of buckets, and 2.17, aligned buckets)."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from analytics_service.history.calendar import (
 from analytics_service.market.instants import DAY, HOUR, MINUTE
 
 MAX_BUCKETS = 1_000_000
-# Where the store's times end.
+# The last second of the store's times.
 MAX_SECOND = 2**32 - 1
 
 
@@ -39,17 +39,16 @@ class Period(StrEnum):
 
 # A week is seven days, and a year is twelve months.
 UNITS = {Period.MINUTE: MINUTE, Period.HOUR: HOUR, Period.DAY: 1, Period.WEEK: 7, Period.MONTH: 1, Period.YEAR: 12}
-# Periods that are counted in seconds.
+# Periods with a fixed length in seconds.
 EXACT = (Period.MINUTE, Period.HOUR)
-# The widths that fit_grid chooses from, the finest first.
+# Widths for `fit_grid`, the finest first.
 _WIDTHS = (
     *((Period.MINUTE, minutes) for minutes in (1, 5, 15, 30)),
     *((Period.HOUR, hours) for hours in (1, 2, 4, 6, 12)),
     *((Period.DAY, 1), (Period.DAY, 2), (Period.WEEK, 1)),
     *((Period.MONTH, 1), (Period.MONTH, 3), (Period.YEAR, 1)),
 )
-# The origins that wide buckets are counted from: the first day and the first Monday of 1970. Others are counted from 0,
-# which is January of the year 0.
+# Origins of aligned days and weeks: the first day and the first Monday of 1970. Months and years count from the year 0.
 _ANCHORS = {Period.DAY: EPOCH_ORDINAL, Period.WEEK: date(1970, 1, 5).toordinal()}
 
 
@@ -67,21 +66,21 @@ class Grid:
     zone: ZoneInfo
 
     def begins(self, first: int, stop: int) -> Sequence[int]:
-        """The unix seconds at which the buckets from `first` to before `stop` begin, also outside of the range. For
-        minutes and hours this is a `range`, which costs nothing."""
+        """Starts of the buckets [first, stop), unix seconds, also outside of the range. For minutes and hours this is a
+        `range`, which costs nothing."""
         return self._seconds(range(self._origin + first * self._width, self._origin + stop * self._width, self._width))
 
     def _seconds(self, units: range) -> Sequence[int]:
-        """The unix seconds at which units begin, as `_unit_of` counts them."""
+        """The unix seconds at which units (see `_unit_of`) begin."""
         return units if self.period in EXACT else midnights(self.zone, self._days(units))
 
     def _days(self, units: range) -> Sequence[int]:
-        """The ordinals of the days with which units of a day or more begin."""
+        """The ordinals of the first days of units."""
         return [first_day(month) for month in units] if self.period in (Period.MONTH, Period.YEAR) else units
 
     @cached_property
     def count(self) -> int:
-        """How many buckets begin at or before `end`."""
+        """The number of buckets that begin at or before `end`."""
         k = (self._unit_of(self.end) - self._origin) // self._width
         # Where clocks went back over midnight, `end` may be later than the start of the day after its date.
         while self.begins(k + 1, k + 2)[0] <= self.end:
@@ -91,7 +90,7 @@ class Grid:
         return k + 1
 
     def page(self, offset: int, limit: int) -> Sequence[int]:
-        """Starts of the buckets [offset, offset + limit) that exist, and of the next bucket; [] when none exist."""
+        """Starts of the existing buckets in [offset, offset + limit), and of the next bucket; [] if none exist."""
         stop = min(offset + limit, self.count)
         return self.begins(offset, stop + 1) if offset < stop else []
 
@@ -105,8 +104,8 @@ class Grid:
         return self._unit_of(self.start)
 
     def _unit_of(self, second: int) -> int:
-        """The unit that holds a unix second: a minute or hour as its start in unix seconds, a day or month as its
-        number."""
+        """The unit that holds a unix second: the start of a minute or hour in unix seconds, the ordinal of a day, or
+        the number of a month."""
         if self.period is Period.MINUTE:
             return second - second % MINUTE
         if self.period is Period.HOUR:
@@ -114,7 +113,7 @@ class Grid:
             begin = second - local.minute * MINUTE - local.second
             if datetime.fromtimestamp(begin, self.zone).utcoffset() == local.utcoffset():
                 return begin
-            # Clocks have changed since.
+            # Clocks changed within this hour.
             hour = local.replace(minute=0, second=0)
             # An hour may begin twice, even if the wall time of `second` occurs only once.
             begins = [to_second(self.zone, hour.replace(fold=fold)) for fold in (1, 0)]
@@ -130,16 +129,16 @@ class Grid:
 class AlignedGrid(Grid):
     """Buckets whose boundaries do not depend on the range (rule 2.17).
 
-    Minutes and hours are counted from each local midnight, so the last bucket of a day on which clocks change may be
-    shorter. Buckets of a day or more are those of `Grid`, counted from a fixed day.
+    Minutes and hours count from each local midnight, so the last bucket of a day may be shorter when clocks change.
+    Wider buckets count from a fixed day.
     """
 
     def _seconds(self, units: range) -> Sequence[int]:
-        """As in `Grid`; but buckets of minutes and hours only if they are in the range, or follow it."""
+        """As in `Grid`; minutes and hours only within the range and just after it."""
         if self.period not in EXACT:
             return super()._seconds(units)
-        pieces = zip(self._ranges, self._firsts, strict=True)
-        return [*chain.from_iterable(piece[max(units.start - n, 0) : max(units.stop - n, 0)] for piece, n in pieces)]
+        pairs = zip(self._ranges, self._firsts, strict=True)
+        return [*chain.from_iterable(starts[max(units.start - n, 0) : max(units.stop - n, 0)] for starts, n in pairs)]
 
     @property
     def _width(self) -> int:
@@ -154,15 +153,15 @@ class AlignedGrid(Grid):
         return following if self._seconds(range(following, following + 1))[0] <= self.start else origin
 
     def _unit_of(self, second: int) -> int:
-        """As in `Grid`; but a bucket of minutes or hours as its index in `_ranges`."""
+        """As in `Grid`; for minutes and hours, the index of the bucket in `_ranges`."""
         if self.period not in EXACT:
             return super()._unit_of(second)
-        n = bisect_right(self._ranges, second, key=lambda piece: piece.start) - 1
+        n = bisect_right(self._ranges, second, key=lambda starts: starts.start) - 1
         return self._firsts[n] + bisect_right(self._ranges[n], second) - 1
 
     @cached_property
     def _ranges(self) -> list[range]:
-        """Starts of the buckets of minutes or hours in the years of the range, a few ranges for each year."""
+        """Starts of all buckets of minutes or hours in the years of the range: a few ranges for each year."""
         first, last = (datetime.fromtimestamp(second, self.zone).year for second in (self.start, self.end + 2 * DAY))
         return from_midnights(self.zone, first, last, self.interval * UNITS[self.period])
 
@@ -173,18 +172,18 @@ class AlignedGrid(Grid):
 
 
 def make_grid(start: int, end: int, period: Period, interval: int, zone: ZoneInfo, *, is_aligned: bool = False) -> Grid:
-    """A grid within the limits. ParameterInvalid when the range is reversed or has too many buckets, or when days
-    cannot be divided into aligned buckets."""
+    """A grid within the limits. Raises ParameterInvalid if the range is reversed or has too many buckets (rule 2.11,
+    limits), or if aligned buckets do not divide a day."""
     require_order(start, end)
     if is_aligned and period in EXACT and DAY % (interval * UNITS[period]):
-        allowed = "of h 1, 2, 3, 4, 6, 8, 12 or 24, of min one that divides 1440"
+        allowed = "1, 2, 3, 4, 6, 8, 12 or 24 for h, a divisor of 1440 for min"
         raise ParameterInvalid("interval", f"must divide a day with align=calendar: {allowed}")
     grid = (AlignedGrid if is_aligned else Grid)(start, end, period, interval, zone)
     if grid.count > MAX_BUCKETS:
         raise ParameterInvalid(
             "interval",
-            f"the range has {grid.count:,} buckets; at most {MAX_BUCKETS:,} are allowed: "
-            "narrow start and end, or widen period or interval",
+            f"the range has {grid.count:,} buckets, more than {MAX_BUCKETS:,}: narrow start and end, or choose wider "
+            "buckets",
         )
     return grid
 
@@ -192,12 +191,12 @@ def make_grid(start: int, end: int, period: Period, interval: int, zone: ZoneInf
 def fit_grid(start: int, end: int, points: int, zone: ZoneInfo) -> AlignedGrid:
     """The finest aligned grid that covers a range with at most `points` buckets (rule 2.17).
 
-    It begins and ends with a bucket, within the limits of times. ParameterInvalid when the range is reversed, or when
-    even years are too many. Cost: proportional to `points`.
+    The grid's range is extended to whole buckets within the limits of times. Raises ParameterInvalid if the range is
+    reversed, or has too many years. Cost: proportional to `points`.
     """
     require_order(start, end)
     for period, interval in _WIDTHS:
-        # No bucket of minutes or hours is longer than its width, so these would be too many.
+        # Buckets of minutes and hours are at most as long as their width, so there would be too many.
         if period in EXACT and (end - start) // (interval * UNITS[period]) >= points:
             continue
         grid = AlignedGrid(start, end, period, interval, zone)

@@ -1,4 +1,4 @@
-"""Caches frames of all histories by month, up to a number of bytes. A background thread loads what pages lack."""
+"""Caches segments of all histories by month, up to a number of bytes. A background thread loads missing months."""
 
 import logging
 import threading
@@ -18,9 +18,9 @@ from analytics_service.store.rollups import FIFTEEN_MINUTES, floor_to_width
 
 log = logging.getLogger(__name__)
 
-# In place of a month: the key of the frame that follows the last month's.
+# Key, in place of a month, of the segment that follows the last month's segment.
 RECENT = -1
-# For how long a month whose load failed is left to the store, which the load slows down for everybody.
+# Pause after a failed load, in which pages read the store: further loads would slow it down for everybody.
 _PAUSE_SECONDS = 60
 
 
@@ -32,7 +32,7 @@ class _Key(NamedTuple):
 
 
 class _Load(NamedTuple):
-    """A month of a pinned history to load. `on_demand`: a page lacked it, so it may evict others."""
+    """A month of a pinned history to load. `on_demand` means that a page needed it, so it may evict others."""
 
     pinned: PinnedHistory
     month: int
@@ -44,9 +44,9 @@ class _Load(NamedTuple):
 
 
 class Memory:
-    """At most `limit` bytes of frames; the least recently used are evicted. A limit of 0 keeps nothing.
+    """At most `limit` bytes of segments; the least recently used are evicted. A limit of 0 caches nothing.
 
-    `measure` is called with the bytes in use when they change.
+    `measure` is called with the bytes in use whenever they change.
     """
 
     def __init__(
@@ -59,48 +59,48 @@ class Memory:
         self._measure = measure
         self._clock = clock
         self._lock = threading.Lock()
-        self._frames: LRUCache[_Key, Segment] = LRUCache(limit, getsizeof=lambda segment: segment.size)
-        # By history: the generation of its frames, and the size of the largest one so far.
+        self._segments: LRUCache[_Key, Segment] = LRUCache(limit, getsizeof=lambda segment: segment.size)
+        # By history: the generation of its segments, and the size of the largest segment so far.
         self._generations: dict[str, int] = {}
         self._largest: dict[str, int] = {}
-        # When months that failed may be loaded again.
+        # When failed months may be loaded again.
         self._not_before: dict[_Key, float] = {}
         self._queue: deque[_Load] = deque()
         self._loading: _Load | None = None
         self._thread: threading.Thread | None = None
 
     def renew(self, pinned: PinnedHistory, start: int) -> None:
-        """Begin a generation: evict frames that may hold instants at or after `since`, a unix second."""
+        """Begin a generation: evict segments that may hold instants at or after `start`, a unix second."""
         name = pinned.history.name
         with self._lock:
             self._generations[name] = pinned.generation
-            stale = [key for key, segment in self._frames.items() if key.history == name and segment.end > start]
+            stale = [key for key, segment in self._segments.items() if key.history == name and segment.end > start]
             for key in stale:
-                del self._frames[key]
-            self._measure(int(self._frames.currsize))
+                del self._segments[key]
+            self._measure(int(self._segments.currsize))
 
     def find(self, pinned: PinnedHistory, months: Iterable[int]) -> Mapping[int, Segment]:
-        """The cached frames of these months. Superseded when there is a later generation."""
+        """The cached segments of these months. Raises Superseded if there is a later generation."""
         name = pinned.history.name
         with self._lock:
             if self._generations.get(name) != pinned.generation:
                 raise Superseded(f"{name} has a newer head.")
-            segments = {month: self._frames.get(_Key(name, month)) for month in months}
+            segments = {month: self._segments.get(_Key(name, month)) for month in months}
         return {month: segment for month, segment in segments.items() if segment is not None}
 
     def put(self, pinned: PinnedHistory, month: int, segment: Segment) -> None:
-        """Keep a frame, unless there is a later generation or it does not fit."""
+        """Cache a segment, unless there is a later generation or the segment does not fit."""
         key = _Key(pinned.history.name, month)
         with self._lock:
             if segment.size > self.limit:
                 self._refuse(key)
             elif self._generations.get(key.history) == pinned.generation:
                 self._largest[key.history] = max(self._largest.get(key.history, 0), segment.size)
-                self._frames[key] = segment
-                self._measure(int(self._frames.currsize))
+                self._segments[key] = segment
+                self._measure(int(self._segments.currsize))
 
     def load(self, pinned: PinnedHistory, months: Collection[int], beside: int) -> None:
-        """Queue months that a page lacked, if all may be loaded and their frames fit together with `beside` others."""
+        """Queue months that a page needs, if all may be loaded, and fit into memory with `beside` other segments."""
         loads = [_Load(pinned, month, on_demand=True) for month in months]
         with self._lock:
             fit = (len(months) + beside) * self._largest.get(pinned.history.name, 0) <= self.limit
@@ -108,7 +108,7 @@ class Memory:
                 self._enqueue(loads)
 
     def fill(self, pinned: PinnedHistory) -> None:
-        """Queue all months, the newest first. They are loaded as long as there is room."""
+        """Queue all months, the newest first. They are loaded while there is room."""
         months = [month_start(pinned.newest)]
         while months[-1] > pinned.first:
             months.append(month_start(months[-1] - 1))
@@ -122,7 +122,7 @@ class Memory:
             thread.join(seconds)
 
     def _enqueue(self, loads: Iterable["_Load"]) -> None:
-        """Queue loads, those on demand first. A month that is being loaded is not loaded again."""
+        """Queue loads, on-demand loads first. A month that is being loaded is not queued again."""
         pending = {(load.key, load.pinned.generation): load for load in (*filter(None, [self._loading]), *self._queue)}
         for load in loads:
             queued = pending.get((load.key, load.pinned.generation))
@@ -139,8 +139,8 @@ class Memory:
         try:
             thread.start()
         except RuntimeError as error:
-            # The system has no thread left. Pages are read from the store, and the next one tries again.
-            log.warning("History is not kept in memory for now: %s", error)
+            # The system has no thread left. Pages are read from the store, and the next page tries again.
+            log.warning("History is not cached for now: %s", error)
         else:
             self._thread = thread
 
@@ -149,21 +149,21 @@ class Memory:
             try:
                 self._load(load)
             except Superseded:
-                # The history was rewritten; pages will ask for the month again.
+                # The history was rewritten; pages will request the month again.
                 continue
             except AnalyticsError as error:
-                # The rest would fail too; pages will ask for it again.
-                log.warning("History is not kept in memory for now: %s", error)
+                # Other loads would fail, too; pages will request them again.
+                log.warning("History is not cached for now: %s", error)
                 with self._lock:
                     self._queue.clear()
                     self._pause(load.key)
             except ANY_FAILURE:
-                log.exception("A month of history was not loaded")
+                log.exception("Loading a month of history failed")
                 with self._lock:
                     self._pause(load.key)
 
     def _load(self, load: _Load) -> None:
-        """Keep a month's closed rollups of 15 minutes. If they are too many, they are not even read."""
+        """Cache a month's closed 15min rollups. If there are too many, they are not read."""
         pinned, month = load.pinned, load.month
         end = max(month, min(next_month(month), floor_to_width(pinned.newest + 1, FIFTEEN_MINUTES)))
         most = self.limit // ROW_BYTES
@@ -178,8 +178,8 @@ class Memory:
             self._loading = None
             while self._queue and self._loading is None:
                 load = self._queue.popleft()
-                room = self.limit - self._frames.currsize - self._largest.get(load.pinned.history.name, 0)
-                is_wanted = load.on_demand or (room >= 0 and load.key not in self._frames)
+                room = self.limit - self._segments.currsize - self._largest.get(load.pinned.history.name, 0)
+                is_wanted = load.on_demand or (room >= 0 and load.key not in self._segments)
                 if is_wanted and self._is_due(load.key):
                     self._loading = load
             if self._loading is None:
@@ -187,10 +187,10 @@ class Memory:
             return self._loading
 
     def _refuse(self, key: _Key) -> None:
-        """Never load a month again, and evict it: it has outgrown memory, and months only grow."""
+        """Evict a month and never load it again: it has outgrown memory, and months only grow."""
         self._not_before[key] = inf
-        self._frames.pop(key, None)
-        self._measure(int(self._frames.currsize))
+        self._segments.pop(key, None)
+        self._measure(int(self._segments.currsize))
 
     def _pause(self, key: _Key) -> None:
         self._not_before[key] = self._clock() + _PAUSE_SECONDS

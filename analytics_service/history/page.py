@@ -1,4 +1,4 @@
-"""A page of history: its buckets, its series, and its points."""
+"""A page of history: its buckets, series and points."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,17 +19,16 @@ from analytics_service.store.ledger import Head
 from analytics_service.store.rollups import FIFTEEN_MINUTES, floor_to_width
 
 MAX_POINTS = 100_000
-# Values that a page may sum: they are read, but not encoded.
+# The most values that a page may sum: they are read, but not encoded.
 MAX_SUMMED = 2_000_000
 
 
 @dataclass(frozen=True)
 class Query:
-    """A page of a history. Instants are unix seconds, both inclusive; `ids` None means all assets.
+    """The request for a page of history. `start` and `end` are unix seconds, both inclusive.
 
-    `is_aligned` means that the grid is. Without a `limit` the page has all buckets from `offset` on. Values have at
-    most `digits` significant digits; None means all.
-    `others` adds the sum of all assets but `ids`.
+    `is_aligned` is about the grid. None means: all buckets from `offset` on for `limit`, all assets for `ids`, all
+    significant digits for `digits`. `others` adds the sum of all assets that are not in `ids`.
     """
 
     start: int
@@ -49,18 +48,18 @@ class Query:
 
     @cached_property
     def grid(self) -> Grid:
-        """The buckets of the whole range. ParameterInvalid as for `make_grid`."""
+        """The buckets of the whole range. Raises ParameterInvalid like `make_grid`."""
         return make_grid(self.start, self.end, self.period, self.interval, self.zone, is_aligned=self.is_aligned)
 
     @property
     def buckets(self) -> int:
-        """How many buckets the page has."""
+        """The number of buckets in the page."""
         left = max(self.grid.count - self.offset, 0)
         return left if self.limit is None else min(left, self.limit)
 
     @cached_property
     def begins(self) -> Sequence[int]:
-        """Starts of the page's buckets and of the next bucket; empty if the page has no buckets."""
+        """Starts of the page's buckets, and of the next bucket; empty without buckets."""
         return self.grid.page(self.offset, self.buckets)
 
     @property
@@ -69,7 +68,7 @@ class Query:
 
     @cached_property
     def last(self) -> int:
-        """The last second of the page, or of the range if the page has no buckets."""
+        """The last second of the page, or of the range without buckets."""
         return min(self.begins[-1] - 1, self.end) if self.begins else self.end
 
     @property
@@ -84,11 +83,11 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of buckets, encoded.
+    """A page of encoded buckets. Instants are unix seconds.
 
     `body` is a complete file, or a JSON member of the answer's data. `as_of` is the dataset's newest instant up to the
-    end of the page, unix seconds; None before the first. `begins` is the first observation of any of the page's series,
-    however early; None if there is none.
+    end of the page; None before the first. `begins` is the first observation of the page's series, even before the
+    page; None if there is none.
     """
 
     query: Query
@@ -106,11 +105,11 @@ def read_page(
     single: bool,
     ended: Mapping[str, int] = NO_ENDS,
 ) -> Page:
-    """A page as of a head: a series for each asset, or with `single` the total over all; `symbols` are by asset id, and
-    so are the ends of those that have `ended`, unix seconds.
+    """A page as of a head: a series for each asset, or with `single` the total over all assets. `symbols`, and `ended`
+    (unix seconds), are by asset id.
 
-    Cost: that of HistoryReader.parts and of the points. ParameterInvalid for too many buckets or points; EntityNotFound
-    for an id without this history; Superseded when the history was rewritten since the head.
+    Cost: see `HistoryReader.parts`, and the points. Raises ParameterInvalid for too many buckets or points,
+    EntityNotFound for an id without this history, Superseded if the history was rewritten since the head.
     """
     pinned = reader.at(head)
     ids = [TOTAL] if single else _chosen(query, pinned.series, symbols)
@@ -118,7 +117,7 @@ def read_page(
     require_few(query, len(ids) + query.others, MAX_POINTS)
     require_few(query, len(rest), MAX_SUMMED)
     begins, end = query.begins, min(query.end, pinned.newest) + 1
-    # Of a page after the newest observation, the 15 minutes that have it.
+    # A page after the newest observation reads the 15 minutes with that observation.
     start = floor_to_width(pinned.newest, FIFTEEN_MINUTES)
     is_carried = query.fill is Fill.LAST and begins and begins[0] >= end
     read = [start, start + FIFTEEN_MINUTES] if is_carried else begins
@@ -141,19 +140,19 @@ def read_page(
 
 
 def points_of(reader: HistoryReader, query: Query, head: Head, *, single: bool) -> int:
-    """The greatest number of points that a page can have, or sums. Superseded as in `read_page`."""
+    """The most points that a page can have or sum. Raises Superseded like `read_page`."""
     ids = reader.at(head).ids if query.ids is None or query.others else query.ids
     return query.buckets * (1 if single else len(ids))
 
 
 def require_few(query: Query, series: int, most: int) -> None:
-    """ParameterInvalid for a page of more than so many points, which says how to ask for fewer."""
+    """Raises ParameterInvalid for a page of more than `most` points."""
     if query.buckets * series > most:
         raise ParameterInvalid(
             "limit",
-            f"a page holds at most {most:,} points, and {query.buckets:,} buckets of {series:,} series are more: ask "
-            "for wider buckets, a shorter range or fewer assets, or by limit and offset for pages of at most "
-            f"{most // series:,} buckets, of which Link has the next",
+            f"a page has at most {most:,} points, and {query.buckets:,} buckets of {series:,} series are more: ask for "
+            "wider buckets, a shorter range or fewer assets, or use limit and offset for pages of at most "
+            f"{most // series:,} buckets (Link leads to the next page)",
         )
 
 
@@ -162,5 +161,5 @@ def _chosen(query: Query, listed: Mapping[str, object], symbols: Mapping[str, st
     for asset_id in ids:
         if asset_id not in listed:
             symbol = f" ({symbols[asset_id]})" if asset_id in symbols else ""
-            raise EntityNotFound(f"asset_ids or symbols: {asset_id[:100]!r}{symbol} is no asset with this history.")
+            raise EntityNotFound(f"asset_ids or symbols: {asset_id[:100]!r}{symbol} has no such history.")
     return ids

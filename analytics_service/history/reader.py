@@ -1,4 +1,4 @@
-"""Reads the frames of a page: from memory if all of them are cached, else from the store."""
+"""Reads the segments of a page: from memory if all months are cached, else from the store."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,14 +14,14 @@ from analytics_service.store.datasets.observations import read_series
 from analytics_service.store.ledger import Head, oldest_change, require_unchanged
 from analytics_service.store.rollups import FIFTEEN_MINUTES, floor_to_width
 
-# Buckets with a greater mean width are read from the store, which has rollups of days.
+# Buckets with a greater mean width are read from the store, which has day rollups.
 _WIDEST = 2 * DAY
-# A month is loaded again when its frame is older than this.
+# A month is loaded again when its segment is older than this.
 _MOST_RECENT = DAY
 
 
 class HistoryReader:
-    """Reads a history as of its heads. All histories share a memory."""
+    """Reads a history as of heads of its dataset. All histories share a memory."""
 
     def __init__(self, store: Store, history: History, memory: Memory) -> None:
         self.history = history
@@ -32,9 +32,9 @@ class HistoryReader:
         self._recents: SingleFlight[Segment] = SingleFlight()
 
     def at(self, head: Head) -> PinnedHistory:
-        """The history pinned to a head. Superseded if the reader has moved on to a newer head."""
+        """The history pinned to a head. Raises Superseded if the reader has advanced to a newer head."""
         while (pinned := self._pinned) is None or pinned.head != head:
-            # One thread at a time, whichever head it advances to.
+            # One thread at a time, for any head.
             self._advancing.get(None, lambda: self._advance(head))
         return pinned
 
@@ -57,13 +57,13 @@ class HistoryReader:
     def parts(
         self, pinned: PinnedHistory, ids: Sequence[str], begins: Sequence[int], end: int, *, all_columns: bool
     ) -> list[SegmentRange]:
-        """The parts for the buckets of these series between `begins` (unix s, ascending), up to `until`: with all
-        columns, or else with last values at least.
+        """Segments for the buckets of these series between `begins` (unix s, ascending), before `end`, with all columns
+        or at least last values.
 
-        From memory without a query, unless the page ends within 15 minutes that are over, or is the first page
-        after a snapshot. One query, with a cost proportional to the buckets, if memory lacks a month, which is then
-        loaded in the background, or if buckets are shorter than 15 minutes or longer than days. Superseded
-        when the history was rewritten since its head.
+        From memory without a query, unless the page ends within a closed rollup, or is the first page after a snapshot.
+        If memory lacks a month, or if buckets are shorter than 15 minutes or wider than two days, one query with a cost
+        proportional to the buckets; the month is then loaded in the background. Raises Superseded if the history was
+        rewritten since its head.
         """
         if not begins or end <= max(begins[0], pinned.first) or not pinned.series.keys() >= {*ids}:
             return []
@@ -72,7 +72,7 @@ class HistoryReader:
         segments = self._memory.find(pinned, months)
         if not months or len(segments) < len(months):
             segment = pinned.segment(ids, begins, end, all_columns=all_columns)
-            # After the query, so that this page does not wait for the load.
+            # Queued after the query, so that this page does not wait for the load.
             self._memory.load(pinned, [month for month in months if month not in segments], len(segments))
             return [SegmentRange(segment, segment.begin, end)]
         parts = self._joined(pinned, segments, end)
@@ -84,8 +84,8 @@ class HistoryReader:
         return parts
 
     def last_instant(self, pinned: PinnedHistory, second: int) -> int | None:
-        """Time of the history's last observation at or before a second, unix seconds; None before the first. Cost and
-        errors are those of a page with a single bucket."""
+        """Unix second of the history's last observation at or before `second`; None before the first. Cost and errors
+        are like a page's with one bucket."""
         if second >= pinned.newest:
             return pinned.newest
         begin = floor_to_width(second, FIFTEEN_MINUTES)
@@ -94,7 +94,7 @@ class HistoryReader:
         return newest if isinstance(newest, int) and newest >= 0 else None
 
     def _joined(self, pinned: PinnedHistory, segments: Mapping[int, Segment], end: int) -> list[SegmentRange]:
-        """The frames of consecutive months, and a frame of observations since the newest of them was loaded."""
+        """The segments of consecutive months, and a segment of observations since the newest was loaded."""
         parts: list[SegmentRange] = []
         for month, segment in segments.items():
             parts.append(SegmentRange(segment, month, min(segment.end, end)))
@@ -106,7 +106,7 @@ class HistoryReader:
         return parts
 
     def _recent(self, pinned: PinnedHistory, start: int, end: int) -> Segment:
-        """A frame from the start of 15 minutes on: rollups, and observations that no rollup covers yet."""
+        """A segment from `start`, a multiple of 15 minutes: rollups, and observations that no rollup covers yet."""
         recent = self._memory.find(pinned, [RECENT]).get(RECENT)
         if recent is None or recent.begin > start or recent.end < end:
             recent = self._recents.get((pinned.head, start), lambda: self._read_recent(pinned, start))
@@ -120,7 +120,7 @@ class HistoryReader:
 
 
 def _months(start: int, end: int) -> list[int]:
-    """The starts of the UTC months in which a range of time lies."""
+    """The starts of the UTC months that a range overlaps."""
     months = [month_start(start)]
     while (following := next_month(months[-1])) < end:
         months.append(following)
@@ -128,7 +128,7 @@ def _months(start: int, end: int) -> list[int]:
 
 
 def _suits(begins: Sequence[int]) -> bool:
-    """Whether rollups of 15 minutes make up the buckets, and these are narrow enough for memory."""
+    """Whether 15min rollups make up the buckets, and the buckets are narrow enough for memory."""
     if begins[-1] - begins[0] > _WIDEST * (len(begins) - 1):
         return False
     if isinstance(begins, range):

@@ -1,4 +1,4 @@
-"""Frames: the rows of a history in a range of time, as a sorted table; their last values and their candles."""
+"""Segments: the rows of a history in a range of time, as a sorted table; their last values and candles."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from analytics_service.store.datasets.histories import History
 from analytics_service.store.ledger import Head, require_unchanged
 from analytics_service.store.rollups import FIFTEEN_MINUTES, floor_to_width, lookback_start
 
-# Series and second in one sortable number.
+# Sort key of a row: series times `_SERIES`, plus second.
 _SERIES = 1 << 40
 _SECOND = _SERIES - 1
 _NO_VALUE, _NO_SECOND = pl.Series([None], dtype=pl.String), pl.Series([-1], dtype=pl.Int64)
@@ -27,11 +27,11 @@ _COLUMNS = {
     "rest": pl.Int128(),
 }
 _REST = pl.exclude("series", "last_at")
-# A whole unit, as a value's smallest steps.
+# A whole unit as a multiple of 10^-18.
 UNIT = pl.lit(10**18, dtype=pl.Int128())
-# Bytes of the view that each string in a column has.
+# Bytes of a string's view in a column.
 _VIEW = 16
-# Bytes of a row with all columns, apart from the characters of `close`.
+# Bytes of a row with all columns, without the characters of `close`.
 ROW_BYTES = 92 + _VIEW
 _AS_IT_IS = pl.QueryOptFlags.none()
 # How the rows of a bucket are summarized.
@@ -48,15 +48,16 @@ _SUMMED = {
 
 @dataclass(frozen=True)
 class Segment:
-    """The rows of some series in [begin, until), unix seconds, and each series' last row before `begin`.
+    """The rows of some series in [begin, end), unix seconds, and each series' last row before `begin`.
 
-    A row is a rollup or a single observation. Its columns are `key` (index of the series in `ids`, and
-    time of the last observation), `first_at`, `count` of the observations with a value, their `open`, `high` and `low`,
-    null if there are none; `close` is a decimal string, as most pages show nothing else, null if the last observation
-    has no value; `units` and `rest` are the area (value times seconds) from the previous row to this row's
-    last observation, as whole units and as 10^-18 of them, and `seconds` those that had a value. Rows are sorted by
-    `key`. A series without observations before `begin` has a row of nulls there, at the second -1. Frames for last
-    values only have just `key` and `close`.
+    A row is a rollup or a single observation. Rows are sorted by `key`. A series without observations before `begin`
+    has a row of nulls at the second -1. Segments for last values have only `key` and `close`. The columns are:
+
+    - `key`: index of the series in `ids`, and unix second of the last observation. `first_at`: of the first one.
+    - `count` of the observations with a value, and their `open`, `high` and `low`; null if there are none.
+    - `close`: the last value as a decimal string, since most pages show only that; null if it is unknown.
+    - `units` and `rest`: the area (value times seconds) from the previous row to this row's last observation, as whole
+      units and multiples of 10^-18. `seconds`: the seconds of the area that had a value.
     """
 
     ids: Sequence[str]
@@ -66,8 +67,8 @@ class Segment:
 
     @classmethod
     def from_rows(cls, ids: Sequence[str], begin: int, end: int, rows: pl.DataFrame) -> "Segment":
-        """A frame of rows that have `series` (index) and `last_at` for a key. The area of a row, if it has one, covers
-        its first to its last observation."""
+        """A segment of rows with `series` (index) and `last_at` instead of `key`. The area of a row, if any, covers its
+        first to its last observation."""
         carried = {*rows["series"].filter(rows["last_at"] < begin)}
         key = rows["series"].cast(pl.Int64) * _SERIES + rows["last_at"].cast(pl.Int64)
         lacking = [index * _SERIES - 1 for index in range(len(ids)) if index not in carried]
@@ -81,7 +82,7 @@ class Segment:
 
     @property
     def size(self) -> int:
-        """Bytes in memory. Polars' estimate counts the characters of strings, and not their views."""
+        """Bytes in memory. Polars' estimate counts the characters of strings, but not their views."""
         return int(self.rows.estimated_size()) + _VIEW * self.rows.height
 
     @cached_property
@@ -93,19 +94,19 @@ class Segment:
 
     @cached_property
     def _several(self) -> tuple[pl.Series, pl.Series]:
-        """Times of the first and the last observation, of rows that have several."""
+        """Seconds of the first and the last observation of rows with several observations."""
         rows = self.rows.filter(pl.col("first_at") < (pl.col("key") & _SECOND))
         return rows["first_at"], (rows["key"] & _SECOND).cast(pl.UInt32)
 
     def cuts(self, instant: int) -> bool:
-        """Whether a row has observations both before a unix second and at or after it."""
+        """Whether a row has observations both before a unix second and from it on."""
         first, last = self._several
         return bool(((first < instant) & (last >= instant)).any())
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentRange:
-    """A frame and the range (since, until] of a page, unix seconds, for which it is used."""
+    """A segment, and the range of a page, unix seconds, for which it is used."""
 
     segment: Segment
     start: int
@@ -115,9 +116,8 @@ class SegmentRange:
 def last_values(parts: Sequence[SegmentRange], ids: Sequence[str], instants: Sequence[int]) -> pl.DataFrame:
     """The last `value` of each series before each of the ascending instants, and its `second`, series by series.
 
-    All parts have the same series, and nothing was observed before the first one begins, except what its frame carries.
-    The value is null and the second negative where nothing was observed before; the value alone is null where it is
-    unknown. Cost: proportional to the instants.
+    All parts have the same series, and the first part's segment carries everything observed before. The value is null
+    if it is unknown; without an observation the second is negative, too. Cost: proportional to the instants.
     """
     size = len(instants) * len(ids)
     if not parts or not size:
@@ -130,7 +130,7 @@ def last_values(parts: Sequence[SegmentRange], ids: Sequence[str], instants: Seq
         for part, (begin, stop) in zip(parts, pairwise(stops), strict=True)
         if begin < stop
     ]
-    # Starting a query takes as long as the search, and so does optimizing it. The default engine takes even longer.
+    # Starting a query takes as long as the search, and so does optimizing it. The default engine takes longer.
     rows = pl.concat(searches).collect(engine="in-memory", optimizations=_AS_IT_IS)
     value, key = rows["close"], rows["key"]
     series, instant = row_index(len(ids), len(instants))
@@ -147,7 +147,7 @@ def last_values(parts: Sequence[SegmentRange], ids: Sequence[str], instants: Seq
 
 
 def _preceding(segment: Segment, bases: Sequence[int], instants: Sequence[int]) -> pl.LazyFrame:
-    """The row before each instant in each series, series by series. Both are ascending, and so are their keys."""
+    """The row before each instant in each series, series by series. Bases and instants must ascend."""
     series, instant = row_index(len(bases), len(instants))
     keys = (pl.Series(bases)[series] + pl.Series(instants, dtype=pl.Int64)[instant]).to_frame("before").lazy()
     return keys.join_asof(
@@ -165,7 +165,7 @@ def bucket_candles(
 ) -> pl.DataFrame:
     """The columns of each bucket between `begins`, series by series; null in a bucket without observations.
 
-    No row may lie in two buckets. Cost: proportional to the rows in the range.
+    No row may overlap two buckets. Cost: proportional to the rows in the range.
     """
     count = len(begins) - 1
     slots = pl.int_range(len(ids) * count, eager=True, dtype=pl.Int64).to_frame("slot")
@@ -180,7 +180,7 @@ def bucket_candles(
 
 
 def _rows(part: SegmentRange, ids: Sequence[str], begins: Sequence[int], columns: Sequence[str]) -> pl.LazyFrame:
-    """The rows of a part that lie in buckets. `slot` is the index of series and bucket."""
+    """The rows of a part that lie in buckets. `slot` is the index of series and bucket in the result."""
     segment, count = part.segment, len(begins) - 1
     second = pl.col("key") & _SECOND
     start, end = max(begins[0], part.start), min(begins[-1], part.end)
@@ -192,7 +192,7 @@ def _rows(part: SegmentRange, ids: Sequence[str], begins: Sequence[int], columns
 
 
 def _with_gaps(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with areas that start at the previous row's last observation, if that is of the same series."""
+    """The rows, with areas extended back to the previous row's last observation in the same series."""
     value = pl.col("close").cast(DECIMAL).to_physical().shift(1)
     is_same = pl.col("key") // _SERIES == (pl.col("key") // _SERIES).shift(1)
     start = (pl.col("key") & _SECOND).shift(1)
@@ -209,7 +209,7 @@ def _with_gaps(rows: pl.DataFrame) -> pl.DataFrame:
 
 def row_index(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
     """For a table of `outer` rows of `inner` values: the row and the column of each value, as numbers from 0."""
-    # The layout of a taller table begins the same, so the cache holds heights of powers of two only.
+    # A taller table begins with the same indices, so only heights of powers of two are cached.
     rows, columns = _row_index(1 << max(outer - 1, 0).bit_length(), inner)
     return rows.head(outer * inner), columns.head(outer * inner)
 
@@ -220,19 +220,19 @@ def _row_index(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
     return slot // inner, slot % inner
 
 
-# Buckets of at least this mean width are read from day rollups; local days may have 23 hours.
+# Buckets of at least this mean width are read from day rollups: local days may have 23 hours.
 _DAILY = 20 * HOUR
-# Up to this mean width, reading all observations is as fast as selecting those at the cuts.
+# Up to this mean width, reading all observations is as fast as reading only the cut 15 minutes.
 _DENSE = 2 * FIFTEEN_MINUTES
-# How long before the first bucket reading begins. The last value before the bucket is nearly always there.
-_REACH, _REACH_OF_DAYS = DAY, 31 * DAY
+# Reading starts this long before the first bucket. The last value before the bucket is nearly always there.
+_LOOKBACK, _LOOKBACK_OF_DAYS = DAY, 31 * DAY
 
 
 @dataclass(frozen=True)
 class PinnedHistory:
     """A history in the store as of a head, with the first instant (unix s) of each series, in the order of ids.
 
-    `generation` increases when data of an earlier head or the set of series changes.
+    `generation` grows when data of an earlier head, or the set of series, changes.
     """
 
     store: Store
@@ -255,13 +255,12 @@ class PinnedHistory:
         return self.head.last_observed_at
 
     def segment(self, ids: Sequence[str], bounds: Sequence[int], end: int, *, all_columns: bool = True) -> Segment:
-        """A frame of some series from the first of the ascending `bounds` to before `until`: a row for each series and
-        each range between two bounds in which it was observed. Without `all_columns` it has last values only, which
-        takes half as long.
+        """A segment of some series from the first of the ascending `bounds` to before `end`: a row for each series and
+        each range between two bounds with observations. Without `all_columns`, only last values, in half the time.
 
-        Cost: a query, which reads the rollups that cover the range, and single observations where a bound cuts one;
-        and a second query if a series has no recent value before the range. Superseded when the history was rewritten
-        since.
+        Cost: a query, which reads the rollups of the range, and single observations where a bound cuts a rollup; and a
+        second query if a series has no recent value before the range. Raises Superseded if the history was rewritten
+        since the head.
         """
         begin = max(bounds[0], 0)
         inner = sorted({begin, *(bound for bound in bounds if begin < bound < end)})
@@ -275,7 +274,7 @@ class PinnedHistory:
             bounds=sorted({lookback_start, *inner}),
             **parameters,
         )
-        # The query gives assets that are newer than the head the index len(ids).
+        # Assets that are newer than the head have the index len(ids).
         if (rows["series"] == len(ids)).any():
             rows = rows.filter(rows["series"] < len(ids))
         carried = {*rows.filter(rows["last_at"] < begin)["series"]}
@@ -290,15 +289,15 @@ class PinnedHistory:
         return Segment.from_rows(ids, begin, end, rows)
 
     def count_rollups(self, start: int, end: int, most: int) -> int:
-        """The number of rollups of 15 minutes between two unix seconds, over all series, but at most `most`.
+        """The number of 15min rollups in [start, end), unix seconds, of all series, but at most `most`.
 
-        Cost: a query, which reads little more than the sort keys of so many rollups.
+        Cost: a query, which reads little more than the sort keys of these rollups.
         """
         counted = self.store.query("count_15min_rollups", history=self.history.name, start=start, end=end, most=most)
         return int(counted.item())
 
     def _before(self, ids: Sequence[str], indices: Sequence[int], instant: int) -> pl.DataFrame:
-        """The last observation of each series before an instant, however long ago. `indices` are those in a frame."""
+        """The last observation of each series before an instant, however old. `indices` are indices in a segment."""
         parameters: dict[str, object] = {"history": self.history.name, "ids": list(ids), "bounds": [0]}
         rows = self.store.query("read_last_rows", ["read_last_before"], **parameters, **lookback_start(instant))
         return rows.with_columns(series=pl.Series(indices, dtype=pl.UInt32)[rows["series"]])
@@ -306,12 +305,12 @@ class PinnedHistory:
 
 def _cover(bounds: Sequence[int], end: int) -> tuple[list[str], dict[str, object], int]:
     """The queries whose rows cover a range without overlapping, their parameters, and the second at which they begin:
-    so long before the first bound that the last rows before it are probably included. No bound cuts a row.
+    early enough before the first bound that its last rows are probably included. No bound cuts a row.
 
     Rollups are aligned to UTC. Present-day zone offsets are multiples of 15 minutes, so buckets of hours and more begin
-    where rollups of 15 minutes do. Where bounds lie elsewhere, single observations are read: those of the 15 minutes
-    that a bound cuts, or all of them if bounds are close together. The last 15 minutes of the range are always read
-    that way. Days that a bound cuts are read in 15 minutes.
+    where 15min rollups do. If a bound cuts 15 minutes, their single observations are read, or all observations if
+    bounds are close together. The last 15 minutes of the range are always read that way. Days that a bound cuts are
+    read from 15min rollups.
     """
     start = floor_to_width(bounds[0], FIFTEEN_MINUTES)
     tail = max(floor_to_width(end, FIFTEEN_MINUTES), start)
@@ -322,13 +321,13 @@ def _cover(bounds: Sequence[int], end: int) -> tuple[list[str], dict[str, object
     by_days = by_rollups and width >= _DAILY
     raw_from = tail if by_rollups else start
     edges = cut if by_rollups else []
-    lookback_start = max(floor_to_width(start, DAY) - (_REACH_OF_DAYS if by_days else _REACH), 0)
+    lookback_start = max(floor_to_width(start, DAY) - (_LOOKBACK_OF_DAYS if by_days else _LOOKBACK), 0)
     parts = [
         *(["read_day_rollups" if by_days else "read_15min_rollups"] if lookback_start < raw_from else []),
         *(["read_edges"] if edges else []),
         *(["read_tail"] if raw_from < end else []),
     ]
-    # Long lists are sent only if they are used: binding them takes time.
+    # Only lists that are used are sent, because binding takes time.
     days = sorted({floor_to_width(bound, DAY) for bound in inner if bound % DAY}) if by_days else []
     parameters = {
         "start": lookback_start,

@@ -1,4 +1,4 @@
-"""Times as callers write them: unix seconds, dates, wall times, and times relative to now (rule 2.16)."""
+"""Times as callers write them: unix seconds, dates, wall times, times before now (rule 2.16, written times)."""
 
 import re
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ _DATE = r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
 # JavaScript's toISOString() always writes milliseconds.
 _NO_FRACTION = r"(?:\.0{1,9})?"
 _TIME = rf"([0-9]{{2}}):([0-9]{{2}})(?::([0-9]{{2}}){_NO_FRACTION})?"
-# In a query, a plus sign that is not percent-encoded arrives as a space.
+# In a query, an unencoded plus sign arrives as a space.
 _OFFSET = r"(Z|[+ -][0-9]{2}:?[0-9]{2})?"
 _DAY = re.compile(_DATE)
 _WALL = re.compile(f"{_DATE}T{_TIME}{_OFFSET}")
@@ -30,7 +30,7 @@ FORMS = (
     "unix seconds, a date such as 2026-01-31, a time such as 2026-01-31T12:00 or 2026-01-31T12:00:00Z, now, or "
     "a time before now such as now-7d (units min, h, d, w, m, y)"
 )
-# The same for the schemas of parameters.
+# JSON Schema of these forms.
 SCHEMA: dict[str, object] = {
     "anyOf": [
         {"type": "integer", "format": "int64", "minimum": 0, "maximum": MAX_SECOND},
@@ -44,7 +44,7 @@ SCHEMA: dict[str, object] = {
 
 
 class Edge(StrEnum):
-    """The parameter, or the option of a command, that a time is given for.
+    """The parameter, or option of a command, that has a time.
 
     A date means its first second as `start`, else its last second. A wall time that occurs twice means the later second
     as `end`, else the earlier second.
@@ -59,10 +59,11 @@ class TimeForm(ABC):
     """A time in one of the forms that callers write."""
 
     is_relative: ClassVar[bool] = False
-    """Whether the second that it means depends on now."""
+    """Whether the time depends on now."""
 
     def second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
-        """The unix second that it means; `now` is in unix seconds. ParameterInvalid beyond the limits (rule 2.11)."""
+        """The unix second that it means, given `now` in unix seconds. Raises ParameterInvalid beyond the limits (rule
+        2.11, limits)."""
         try:
             second = self._second(zone, now, edge)
         except OverflowError:
@@ -73,13 +74,11 @@ class TimeForm(ABC):
 
     @abstractmethod
     def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
-        """As `second`, but without limits. OverflowError before the year 1."""
+        """As `second`, but without limits. Raises OverflowError before the year 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unix(TimeForm):
-    """Unix seconds."""
-
     value: int
 
     def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
@@ -88,7 +87,7 @@ class Unix(TimeForm):
 
 @dataclass(frozen=True, slots=True)
 class Day(TimeForm):
-    """A date. It lasts from its midnight until the next midnight, as a bucket of a day does (rule 2.3)."""
+    """A date. It lasts from its midnight to the next midnight, like a bucket of a day (rule 2.3, local midnights)."""
 
     day: date
 
@@ -100,10 +99,7 @@ class Day(TimeForm):
 
 @dataclass(frozen=True, slots=True)
 class Wall(TimeForm):
-    """A date and time of day, at an offset from UTC if it is aware, else in the zone.
-
-    A time that the zone skips means the first instant after the gap.
-    """
+    """A date and time of day, in the zone unless it is aware. A skipped time means the first instant after the gap."""
 
     at: datetime
 
@@ -118,8 +114,8 @@ class Wall(TimeForm):
 class Ago(TimeForm):
     """A number of units before now.
 
-    Minutes have 60 seconds and hours 3600. The other units follow the zone's calendar and keep the time of day. A month
-    that is too short for the day means its last day.
+    Minutes and hours have fixed lengths. Other units follow the zone's calendar and keep the time of day. In a month
+    that is too short for the day, it means the last day.
     """
 
     is_relative: ClassVar[bool] = True
@@ -127,7 +123,7 @@ class Ago(TimeForm):
     unit: Period
 
     def _second(self, zone: ZoneInfo, now: int, edge: Edge) -> int:
-        # As a wall time, now might be ambiguous.
+        # The wall time of now may occur twice.
         if not self.count:
             return now
         size = self.count * UNITS[self.unit]
@@ -138,7 +134,7 @@ class Ago(TimeForm):
 
 
 def parse_time(value: str) -> TimeForm:
-    """A time as a caller wrote it. ValueError says what is allowed."""
+    """Parses a time. Raises a ValueError that says what is allowed."""
     if match := _SECONDS.fullmatch(value):
         return _unix(match[1])
     if match := _DAY.fullmatch(value):
@@ -154,7 +150,7 @@ def parse_time(value: str) -> TimeForm:
 
 
 def _require_near(day: date) -> None:
-    """OverflowError for a day that is outside the limits in every zone. It may be too far away for Python's dates."""
+    """Raises OverflowError for a day outside the limits in every zone: it may be too far away for Python's dates."""
     if not date(1969, 12, 30) <= date(day.year, day.month, day.day) <= date(2106, 2, 9):
         raise OverflowError(day)
 

@@ -94,7 +94,7 @@ def test_assets_of_an_import_are_shown_with_prices_that_never_change(
     answer = client.simulate_get("/api/v1/markets/lend/rate-history", query_string=query)
     assert [one["asset"]["id"] for one in answer.json["data"]["series"]] == ["token;0xa"]
     without = client.simulate_get("/api/v1/markets/lend/rate-history", query_string=query.replace("AAA", "0XB"))
-    told = "asset_ids or symbols: 'token;0xb' (0xb) is no asset with this history."
+    told = "asset_ids or symbols: 'token;0xb' (0xb) has no such history."
     assert (without.json["error"]["kind"], without.json["error"]["message"]) == ("entity_not_found", told)
     assert client.simulate_get("/api/v1/assets/prices").text == prices.text
     # Readers need not read its history again.

@@ -159,10 +159,10 @@ def test_a_month_that_outgrows_memory_is_evicted() -> None:
     ("error", "made", "said", "pause"),
     [
         # The rest would fail too.
-        (StoreUnavailable("gone"), [3], "History is not kept in memory for now: gone", 60),
+        (StoreUnavailable("gone"), [3], "History is not cached for now: gone", 60),
         (Superseded("rewritten"), [3, 2, 1, 0], "", 0),
-        (ValueError("a bug"), [3, 2, 1, 0], "A month of history was not loaded", 60),
-        (PanicException("a panic"), [3, 2, 1, 0], "A month of history was not loaded", 60),
+        (ValueError("a bug"), [3, 2, 1, 0], "Loading a month of history failed", 60),
+        (PanicException("a panic"), [3, 2, 1, 0], "Loading a month of history failed", 60),
     ],
 )
 def test_a_month_that_cannot_be_loaded_is_left_out_for_a_while(

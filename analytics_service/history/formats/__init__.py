@@ -1,4 +1,4 @@
-"""All formats of history pages, by the name that requests use. The first is the default."""
+"""All formats of history pages, by name in requests. The first is the default."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,6 +9,6 @@ from analytics_service.history.formats.json import COLUMNS, JSON
 
 _ALL: Sequence[Format] = (JSON, COLUMNS, CSV, ARROW, PARQUET)
 FORMATS: Mapping[str, Format] = {fmt.name: fmt for fmt in _ALL}
-# Formats by media type. JSON by column is available by name only.
+# JSON by column is available by name only.
 BY_MEDIA: Mapping[str, Format] = {fmt.media: fmt for fmt in FORMATS.values() if fmt is not COLUMNS}
 MEDIA = tuple(BY_MEDIA)

@@ -17,7 +17,7 @@ _TIME = pl.Datetime("ms", "UTC")
 
 
 def encode_arrow(points: Points) -> bytes:
-    """One batch of rows. Strings have the layout that all versions of Arrow read."""
+    """One batch of rows. The layout of strings is the one that all versions of Arrow read."""
     file = BytesIO()
     table(points).write_ipc_stream(file, compression="uncompressed", compat_level=CompatLevel.oldest())
     return file.getvalue()
@@ -41,11 +41,11 @@ PARQUET = Format(
 
 
 def table(points: Points) -> pl.DataFrame:
-    """Columns t, asset_id, symbol and those of the points; a row for each point, series by series.
+    """A row for each point, series by series, with the columns t, asset_id, symbol, and the points' columns.
 
-    Times are in milliseconds, the coarsest unit that Parquet has; values have 38 digits, 18 of them decimals; ids and
-    symbols are dictionaries of those on the page, and null for a sum over assets. ParameterInvalid if rounding to
-    `digits` takes a value up to 10^20, which has a digit too many for the type.
+    Times are in milliseconds, Parquet's coarsest unit; values are decimal128(38, 18); ids and symbols are dictionaries,
+    and null for a sum over assets. Raises ParameterInvalid if rounding to `digits` makes a value 10^20, which has a
+    digit too many.
     """
     ids = tuple(None if asset_id == TOTAL else asset_id for asset_id in points.ids)
     symbols = tuple(points.symbols.get(asset_id) if asset_id is not None else None for asset_id in ids)
@@ -56,9 +56,9 @@ def table(points: Points) -> pl.DataFrame:
     except pl.exceptions.InvalidOperationError:
         raise ParameterInvalid(
             "digits",
-            "rounds a value up to 10^20, which decimal128(38, 18) cannot hold; ask for more digits, or for json",
+            "rounds a value up to 10^20, which decimal128(38, 18) cannot hold; ask for more digits, or json",
         ) from None
-    # Taking rows clears the bytes under nulls, so that equal pages have equal bytes.
+    # Gathering rows clears the bytes under nulls, so that equal pages have equal bytes.
     rows = pl.int_range(len(points.values), eager=True)
     numbers = [column[rows] for column in numbers]
     named = [_repeated("asset_id", ids, count), _repeated("symbol", symbols, count)]

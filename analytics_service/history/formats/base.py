@@ -1,4 +1,4 @@
-"""The interface of history formats: the points that they encode, and what they declare."""
+"""The interface of history formats: the points to encode, and a format's declaration."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +11,7 @@ MAX_DIGITS = 18
 
 
 def shorten_digits(values: pl.DataFrame, digits: int | None) -> pl.DataFrame:
-    """The values with at most `digits` significant digits, as decimal strings. None changes nothing. Counts stay as
-    they are."""
+    """The values with at most `digits` significant digits, as decimal strings; unchanged for None. Counts stay."""
     if digits is None:
         return values
     return values.with_columns(
@@ -21,10 +20,8 @@ def shorten_digits(values: pl.DataFrame, digits: int | None) -> pl.DataFrame:
 
 
 def round_digits(values: pl.Series, digits: int) -> pl.Series:
-    """Decimal strings or nulls with at most `digits` significant digits, rounded half to even.
-
-    `digits` is from 1 to 18. Results are as in rule 2.7.
-    """
+    """Decimal strings or nulls with at most `digits` (1 to 18) significant digits, rounded half to even. Results are
+    plain decimals (rule 2.7, plain decimals)."""
     # Strings of at most `digits` characters need no rounding.
     long = (values.str.len_bytes() > digits).fill_null(False)
     if not long.any():
@@ -44,15 +41,15 @@ def _length(column: pl.Expr) -> pl.Expr:
 
 
 def _up() -> pl.Expr:
-    """1 where the last kept digit is rounded up (above a half, or at a half if the digit is odd), else 0."""
+    """1 where the last kept digit is rounded up (above a half, or at a half after an odd digit), else 0."""
     rest = pl.col("rest")
     odd = pl.col("kept").str.tail(1).is_in(["1", "3", "5", "7", "9"])
-    # Digits after a decimal point sort as strings just as the fractions do.
+    # Digits after a decimal point sort as strings in the order of their fractions.
     return (pl.when(odd).then(rest >= "5").otherwise(rest.str.strip_chars_end("0") > "5")).cast(pl.Int64)
 
 
 def _plain() -> pl.Expr:
-    """The number in `rounded` with the last `left` digits after the point, without trailing zeros there."""
+    """The number in `rounded` with its last `left` digits after the point, without trailing zeros there."""
     number, left = pl.col("rounded"), pl.col("left")
     integer = number.str.pad_end(_length(number) - left.clip(upper_bound=0), "0")
     # At least one digit before the point.
@@ -64,7 +61,7 @@ def _plain() -> pl.Expr:
     return sign + pl.when(left > 0).then(fractional).otherwise(integer)
 
 
-# Built once, because building expressions is slow. `places` counts the digits after the point; `digits` are all digits
+# Built once, because building expressions is slow. `places` counts digits after the point; `digits` has all digits
 # without leading zeros.
 _PLACES = (_length(pl.col("decimal")) - pl.col("decimal").str.find(".", literal=True) - 1).fill_null(0).alias("places")
 _DIGITS = (
@@ -79,7 +76,7 @@ _LEFT = (pl.col("places") - _length(pl.col("rest"))).alias("left")
 _PLAIN_DIGITS = _plain()
 
 
-# The column with the number of a bucket's observations; all others are values.
+# The column with the number of observations; all others are values.
 COUNT = "n"
 _PLAIN = pl.col("value").cast(pl.String).str.strip_chars_end("0").str.strip_chars_end(".")
 
@@ -90,8 +87,8 @@ class Points:
 
     `begins` are the starts of its buckets, unix seconds. `values` has a row for each point, series by series, and the
     column `v`; or `o`, `h`, `l` and `c`, the first, greatest, least and last observation, and their count `n`. Values
-    are numbers or decimal strings; null without a value. The id of a sum over assets is TOTAL, and `single` is true if
-    there is nothing else. `symbols` are by asset id. Formats that show times of day show them in the `zone`.
+    are numbers or decimal strings, or null. The id of a sum over assets is TOTAL; `single` means that the page has only
+    a sum. `symbols` are by asset id. Formats show times of day in the `zone`.
     """
 
     begins: Sequence[int]
@@ -104,9 +101,9 @@ class Points:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A format: the name that requests use, the media type, and the function that encodes points.
+    """A format: its name in requests, media type, and function that encodes points.
 
-    A format with a `suffix` encodes files; others encode a JSON member of the answer's data. `is_packed` means that its
+    A format with a `suffix` encodes files; others encode a JSON member of the answer's data. `is_packed` means that
     files are already compressed.
     """
 
@@ -123,7 +120,7 @@ class Format:
 
 
 def decimal_strings(values: pl.Series) -> pl.Series:
-    """Numbers in plain notation (rule 2.7)."""
+    """Numbers as plain decimal strings (rule 2.7)."""
     if isinstance(values.dtype, pl.Decimal):
         return values.to_frame("value").select_seq(_PLAIN).to_series().alias(values.name)
     return values.cast(pl.String)

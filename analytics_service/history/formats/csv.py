@@ -16,7 +16,7 @@ _MINUTE = timedelta(minutes=1)
 
 
 def encode(points: Points) -> bytes:
-    """A header and the points; lines end with CR LF. Nulls and the asset of a sum are empty fields."""
+    """A header and the points; lines end with CR LF. Nulls, and the asset of a sum, are empty fields."""
     header = ",".join([*_HEAD, *points.values.columns]) + _END
     return b"%b%b" % (header.encode(), b"".join(rows + _END.encode() for rows in _series(points) if rows))
 
@@ -36,10 +36,10 @@ def _series(points: Points) -> list[bytes]:
 
 
 def times(seconds: Sequence[int], zone: tzinfo) -> list[str]:
-    """Instants as RFC 3339 in a zone, with its offset; in UTC where the zone is in another year than 0001 to 9999.
+    """Instants as RFC 3339 with the zone's offset; in UTC if the zone's year is not from 0001 to 9999.
 
-    Historical offsets have seconds, which the format cannot express: they are rounded to minutes. The time of day is
-    that at the rounded offset, so the instant is exact.
+    Historical offsets have seconds, which RFC 3339 lacks, so offsets are rounded to minutes. The time of day follows
+    the rounded offset, so the instant is exact.
     """
     return [datetime.fromtimestamp(second, _minutes(second, zone)).isoformat() for second in seconds]
 
@@ -54,6 +54,6 @@ def _minutes(second: int, zone: tzinfo) -> timezone:
 
 @lru_cache(maxsize=10_000)
 def _asset(asset_id: str, symbol: str) -> str:
-    """The fields of an asset, quoted where they must be (rule 7.5), each with the comma after it."""
+    """The CSV fields of an asset, quoted if needed (rule 7.5, formats), each followed by a comma."""
     fields = pl.select(csv_field(pl.lit(asset_id)).alias("id"), csv_field(pl.lit(symbol)).alias("symbol"))
     return "{},{},".format(*fields.row(0))

@@ -1,4 +1,4 @@
-"""Points as JSON: an object for each, or an array for each column."""
+"""Points as JSON: an object for each point, or an array for each column."""
 
 from functools import lru_cache
 
@@ -12,7 +12,7 @@ from analytics_service.market.sums import TOTAL
 
 
 def encode(points: Points) -> bytes:
-    """`[point, ...]` of a single series, else `[{"asset": ..., "symbol": ..., "points": [point, ...]}, ...]`."""
+    """`[point, ...]` for a single series, else `[{"asset": ..., "symbol": ..., "points": [point, ...]}, ...]`."""
     symbols = points.symbols
     openings = ["" if points.single else _opening(asset_id, symbols.get(asset_id)) for asset_id in points.ids]
     if not points.begins or not openings:
@@ -21,7 +21,7 @@ def encode(points: Points) -> bytes:
     columns = [decimal_strings(column) for column in points.values.get_columns()]
     quote = "" if any(column.has_nulls() for column in columns) else '"'
     leads = [f',{{"t":{begin},"{name}":{quote}' for begin in points.begins]
-    # The lead of a series' first point includes the series' opening. `between` ends every point but the last.
+    # The lead of a series' first point includes the opening of the series. `between` ends every point but the last.
     between, firsts = "" if others else quote, [f"]}},{opening}{leads[0][1:]}" for opening in openings]
     lead = pl.Series("lead", [*leads, *firsts])[_leads(len(openings), len(leads))]
     if others or not quote:
@@ -29,7 +29,7 @@ def encode(points: Points) -> bytes:
         members = [_member(column, quote) for column in points.values.columns]
         fragments = pl.DataFrame([lead, *columns]).select_seq(points=pl.format(form, "lead", *members))
     else:
-        # Takes a third of the time.
+        # Addition takes a third of the time of `format`.
         fragments = (lead + columns[0]).to_frame("points")
     body: bytes = fragments.select_seq(pl.col("points").str.join(between + "}").cast(pl.Binary)).item()
     ending = f"{between}}}]" if points.single else f"{between}}}]}}]"
@@ -37,8 +37,8 @@ def encode(points: Points) -> bytes:
 
 
 def encode_columns(points: Points) -> bytes:
-    """`[{"asset": ..., "symbol": ..., "v": [...]}, ...]`, or with `o`, `h`, `l`, `c` and `n`; of a sum over
-    assets without `asset` and `symbol`."""
+    """`[{"asset": ..., "symbol": ..., "v": [...]}, ...]`, or with `o`, `h`, `l`, `c` and `n`. A sum over assets has no
+    `asset` and `symbol`."""
     openings = [b"{" if asset_id == TOTAL else _named(points, asset_id) for asset_id in points.ids]
     arrays = [_arrays(column, len(openings)) for column in points.values.get_columns()]
     return _array([b"%b%b}" % (opening, b",".join(own)) for opening, *own in zip(openings, *arrays, strict=True)])
@@ -57,7 +57,7 @@ def _arrays(column: pl.Series, series: int) -> list[bytes]:
 
 
 def _member(name: str, quote: str) -> pl.Expr:
-    """The values of a column; quoted, unless quotes are around them anyway."""
+    """The values of a column, quoted unless `quote` surrounds them."""
     return pl.col(name) if quote or name == COUNT else pl.format('"{}"', name).fill_null("null")
 
 
@@ -67,7 +67,7 @@ def _array(series: list[bytes]) -> bytes:
 
 @lru_cache(maxsize=8)
 def _leads(series: int, count: int) -> pl.Series:
-    """The index of each point's lead: its bucket, or for a series' first point `count` plus the series' index."""
+    """The index of each point's lead: its bucket, or for the first point of a series `count` plus the series' index."""
     row, bucket = row_index(series, count)
     return bucket.zip_with(bucket > 0, row + count)
 
