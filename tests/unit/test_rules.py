@@ -18,7 +18,7 @@ _ELSEWHERE = re.compile(r"\bdecisions\b|interface section")
 
 def defined(text: str) -> list[str]:
     """The numbers of the rules that a text defines, in its order. A rule may have a name after its number."""
-    return re.findall(rf"^\*\*({_NUMBER})(?: \([a-z ]+\))?\*\* ", text, re.MULTILINE)
+    return re.findall(rf"^\*\*({_NUMBER})(?: \([a-z -]+\))?\*\* ", text, re.MULTILINE)
 
 
 def cited(text: str) -> Iterator[str]:
@@ -69,6 +69,19 @@ def test_the_rules_of_each_section_are_numbered_from_one_without_gaps() -> None:
 
 def test_no_file_cites_a_text_that_is_not_in_the_repository() -> None:
     assert [path for path in files() if _ELSEWHERE.search(flat(path.read_text("utf-8")))] == []
+
+
+def test_a_cited_name_is_the_name_of_the_rule() -> None:
+    texts = [document.read_text("utf-8") for document in DOCUMENTS]
+    names = dict(
+        pair for text in texts for pair in re.findall(rf"^\*\*({_NUMBER}) \(([a-z -]+)\)\*\* ", text, re.MULTILINE)
+    )
+    cited_names = {
+        (str(path.relative_to(ROOT)), number, name)
+        for path in files()
+        for number, name in re.findall(rf"[(\[]rule ({_NUMBER}), ([a-z -]+)[)\]]", flat(path.read_text("utf-8")))
+    }
+    assert {cited for cited in cited_names if names.get(cited[1]) != cited[2]} == set()
 
 
 @pytest.mark.parametrize(
