@@ -54,7 +54,7 @@ def take_snapshot(
 ) -> Outcome:
     """Take the job's snapshot of the instant's whole second, unless it is complete.
 
-    StoreUnavailable and SourceError are retried; the last error is raised. `left_out` knows what earlier runs left out.
+    StoreUnavailable and SourceError are retried; the last error is raised. `rejections` has those of earlier commits.
     """
     context = JobContext(job.dataset, source, store, [at.replace(microsecond=0)], rejections=rejections or Rejections())
 

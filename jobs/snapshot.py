@@ -34,7 +34,7 @@ class JobContext:
 
     The job reads stored data from the store, and writes nothing. `head` is the newest state of the job's dataset,
     without snapshots from the future; None without a snapshot. Values of an asset or address that cannot be stored, or
-    cannot be true, are `left_out`: the rest of the snapshot counts, and what the store has of that asset or address
+    cannot be true, are `rejections`: the rest of the snapshot counts, and what the store has of that asset or address
     stays (rule 8.17). `left` is the oldest observation (unix second) that a run which died has left, if one has.
     """
 

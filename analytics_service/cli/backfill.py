@@ -117,7 +117,7 @@ def _new_prices(store: Store, start: datetime, end: datetime) -> dict[str, tuple
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What there is to take of a dataset: `missing` snapshots, or those of `portions` anew."""
+    """What there is to take of a dataset: `missing` snapshots, or those of `units` anew."""
 
     job: Job
     missing: int

@@ -85,7 +85,7 @@ def attach(settings: Settings) -> Settings | None:
 
 
 def require_attachable(settings: Settings) -> Settings:
-    """As `attached`, but EmbeddedServerError when no ClickHouse runs, unless gunicorn was started with one."""
+    """As `attach`, but EmbeddedServerError when no ClickHouse runs, unless gunicorn was started with one."""
     reached = attach(settings)
     if reached is None and FOUND not in os.environ:
         raise EmbeddedServerError(

@@ -1,3 +1,4 @@
-"""Files of a stated shape into the store: `files` finds and unpacks them, `reading` gives their rows as text, `columns`
-says which column is what, `times`, `values` and `names` parse them, `stamps` says from which second a value holds.
-`history` does this for the rows of a history, `merging` sorts them, and `publishing` brings them into the store."""
+"""Files of a stated shape into the store: `files` finds and unpacks them, `readers` gives their rows as text,
+`column_mapping` says which column is what, `time_parsing`, `numbers` and `asset_names` parse values, and `timestamps`
+says from which second a value holds. `history` does this for the rows of a history, `merge` sorts them, and
+`publication` brings them into the store."""

@@ -51,8 +51,8 @@ class EventRow:
 
 def storable(event: Event) -> Event:
     """The event. Fault if the store cannot hold one of its values."""
-    for misfit in validate(event, Event):
-        raise Fault(misfit.path, "", f"{misfit.problem.strip(': .')}; correct the row")
+    for fault in validate(event, Event):
+        raise Fault(fault.path, "", f"{fault.problem.strip(': .')}; correct the row")
     return event
 
 

@@ -63,8 +63,8 @@ class AssetKind(StrEnum):
 class Asset:
     """An asset's identity, metadata and classification.
 
-    A source may give only one of the links `origin_asset` and `receipt_asset`: see `linked`. It says nothing of the
-    fields without a kind, which the store has, and which are not compared.
+    A source may give only one of the links `origin_asset` and `receipt_asset`: see `link_receipts`. It says nothing
+    of the fields without a kind, which the store has, and which are not compared.
     """
 
     group: AssetGroup
@@ -119,7 +119,7 @@ def link_receipts(assets: Mapping[str, Asset]) -> dict[str, Asset]:
 
 
 def origins_of(assets: Iterable[Asset]) -> dict[str, str]:
-    """What receipt tokens redeem, by their ids; of `linked` assets."""
+    """What receipt tokens redeem, by their ids; of assets from `link_receipts`."""
     return {asset.receipt_asset: asset.id for asset in assets if asset.receipt_asset}
 
 
@@ -250,7 +250,7 @@ def resolve_ids(names: Iterable[str], assets: Mapping[str, Asset], parameter: st
 
 
 def resolve_id(name: str, assets: Mapping[str, Asset], parameter: str) -> str:
-    """The id of one asset, named as in `named_ids`. EntityNotFound also for an id of no asset."""
+    """The id of one asset, named as in `resolve_ids`. EntityNotFound also for an id of no asset."""
     (asset_id,) = resolve_ids([name], assets, parameter)
     if asset_id not in assets:
         raise EntityNotFound(f"{parameter}: {name[:100]!r} names no asset.")

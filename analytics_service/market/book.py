@@ -135,7 +135,7 @@ def _in_order(group: Group) -> tuple[str, str, int, bool, Decimal]:
 def _principals(
     digits: Sequence[str], item_groups: Sequence[int], groups: Sequence[Group], markets: Mapping[str, Market]
 ) -> list[int]:
-    """The amount of each item: the part of its market's balance behind its shares (`part_of`, whose call would take as
+    """The amount of each item: the part of its market's balance behind its shares (`share_of`, whose call would take as
     long as all else), or what is staked."""
     ratios = [_ratio(group, markets.get(group.asset_id)) for group in groups]
     balances, shares = [balance for balance, _ in ratios], [shares for _, shares in ratios]

@@ -117,7 +117,7 @@ def lends_of(
 def redemptions(assets: Mapping[str, Asset], markets: Iterable[Market]) -> dict[str, Redemption]:
     """What receipt tokens redeem, by their ids, without those that have ended.
 
-    `assets` are by id, and `linked`. The `receipt_asset` of a market's asset names its receipt token.
+    `assets` are by id, from `link_receipts`. The `receipt_asset` of a market's asset names its receipt token.
     """
     redeemed: dict[str, Redemption] = {}
     for market in markets:

@@ -141,10 +141,10 @@ class PastHead(Head):
     """The state of a dataset at a moment of the past (rule 8.12). Later snapshots have followed.
 
     `at` is the instant of its newest snapshot or observation at that moment, NONE if it had none, and `version` is that
-    of this snapshot. If assets are described with the dataset, `reaching` is the greatest version of all runs that may
-    have rows at or before the moment. `open_with` is the dataset's newest head as long as a run that appends may change
-    the state: jobs may still be late for the moment, observations may be added before it, or definitions of assets may
-    be missing. Otherwise it is None.
+    of this snapshot. If assets are described with the dataset, `max_version` is the greatest version of all commits
+    that may have rows at or before the moment. `open_with` is the dataset's newest head as long as a run that appends
+    may change the state: jobs may still be late for the moment, observations may be added before it, or definitions of
+    assets may be missing. Otherwise it is None.
     """
 
     max_version: int = 0

@@ -31,7 +31,7 @@ COLUMNS: Columns = {
 def read_assets(store: Store, version: int = _NEWEST, max_version: int = 0, at: int = FOREVER) -> dict[str, Asset]:
     """Every asset as defined at a version of the ledger and at an instant (unix second), by id, in the order of ids.
 
-    Assets defined later, up to version `reaching`, are included with their first definition.
+    Assets defined later, up to version `max_version`, are included with their first definition.
     """
     rows = store.query("list_assets", version=version, max_version=max(version, max_version), at=at)
     return {row["id"]: _asset(row) for row in rows.iter_rows(named=True)}
