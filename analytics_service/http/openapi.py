@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
+from analytics_service.config.settings import service_version
 from analytics_service.http.answer import envelope, reason_phrase
 from analytics_service.http.declared_params import Param
 from analytics_service.http.errors import CASES, NGINX_KINDS
@@ -110,7 +111,7 @@ def openapi_document(routes: Routes, *, asks_for_keys: bool = False) -> Object:
         "openapi": "3.1.0",
         "info": {
             "title": "Lending market data",
-            "version": "1",
+            "version": service_version(),
             "description": _ABOUT + _ABOUT_KEYS * asks_for_keys,
             "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
         },

@@ -3,6 +3,7 @@
 import re
 from html import unescape
 from html.parser import HTMLParser
+from importlib.metadata import version
 from typing import Any
 
 import falcon
@@ -90,6 +91,10 @@ def test_the_document_lists_resources_with_a_shape() -> None:
 
 
 GUARDED: dict[str, Any] = openapi_document([("/api/v1/markets", Markets()), ("/healthz", Newest())], asks_for_keys=True)
+
+
+def test_the_document_has_the_version_of_the_package() -> None:
+    assert GUARDED["info"]["version"] == version("analytics-service")
 
 
 def test_keys_are_described_where_requests_need_one() -> None:
