@@ -169,7 +169,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             listener.setblocking(False)
             # Connections inherit these options. The time-out holds for answers that are with the kernel alone.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER // 2)
-            if listener.sock.dataset != socket.AF_UNIX:
+            if listener.sock.family != socket.AF_UNIX:
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * _PATIENCE))
             self._epoll.register(listener, _READ)
         for _ in range(self.cfg.threads):

@@ -133,7 +133,7 @@ function layout(spec, width) {
     margin: width < NARROW ? { ...MARGIN, l: 44 } : MARGIN,
     paper_bgcolor: paper,
     plot_bgcolor: paper,
-    font: { dataset: "system-ui, sans-serif", size: 12, color: ink },
+    font: { family: "system-ui, sans-serif", size: 12, color: ink },
     dragmode: isBrushable(spec) ? "zoom" : false,
     hovermode: false,
     barmode: "stack",
