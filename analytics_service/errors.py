@@ -2,51 +2,49 @@
 
 
 class AnalyticsError(Exception):
-    """Base of all errors raised on purpose. The message may be shown on the terminal."""
+    """Base of all expected errors. The message is for users."""
 
     exit_code = 1
-    """That of a command. It is 2 for what the user can correct: the call, a setting or a file."""
+    """Exit code of a command. 2 if the user can correct the call, a setting or a file."""
 
 
 class SettingError(AnalyticsError):
-    """A setting is unknown, malformed or of no use here; the message names it."""
+    """A setting is unknown, malformed or not usable here; the message names it."""
 
     exit_code = 2
 
 
 class StoreUnavailable(AnalyticsError):
-    """ClickHouse cannot be reached or cannot answer now. Retrying later may help."""
+    """ClickHouse does not answer now. A later retry may succeed."""
 
 
 class QuorumPending(StoreUnavailable):
-    """A server waits for other replicas. In a moment the same statement may succeed."""
+    """A server waits for other replicas. The statement may succeed in a moment."""
 
 
 class Busy(StoreUnavailable):
-    """The store answers others, and a request's time is over before its turn has come, or has been long enough."""
+    """The deadline passed before a request got a query slot or its query ended."""
 
     def __init__(self) -> None:
         super().__init__("The service is busy. Try again in a few seconds.")
 
 
 class BeingCorrected(Busy):
-    """A request's time is over while history that it must read is being corrected."""
+    """The deadline passed while a correction held back the history that a request must read."""
 
     def __init__(self) -> None:
-        AnalyticsError.__init__(
-            self, "History is being corrected, which may take minutes. Try again when that is done."
-        )
+        AnalyticsError.__init__(self, "History is being corrected, which may take minutes. Try again later.")
 
 
 class DiskFull(StoreUnavailable):
-    """ClickHouse has no space for what it was to write."""
+    """The disk of ClickHouse is full."""
 
     def __init__(self, operation: str) -> None:
         super().__init__(f"The disk of ClickHouse is full ({operation}). Free space on it.")
 
 
 class StoreFailure(AnalyticsError):
-    """ClickHouse refused a statement. Retrying does not help. The message is for logs only."""
+    """ClickHouse refused a statement; a retry does not help. The message is for logs only."""
 
 
 class AccessDenied(StoreFailure):
@@ -56,7 +54,7 @@ class AccessDenied(StoreFailure):
 
 
 class SchemaError(AnalyticsError):
-    """The schema in ClickHouse is not that of this version. `reason` is ClickHouse's own, for logs only."""
+    """The schema in ClickHouse is of another version. `reason` is ClickHouse's message, for logs only."""
 
     def __init__(self, message: str, reason: str = "") -> None:
         super().__init__(message)
@@ -64,7 +62,7 @@ class SchemaError(AnalyticsError):
 
 
 class OtherShards(SchemaError):
-    """The shards of the cluster are not those that the store was made for."""
+    """The shards of the cluster differ from those that the store records."""
 
 
 class NoSnapshot(AnalyticsError):
@@ -72,13 +70,13 @@ class NoSnapshot(AnalyticsError):
 
     def __init__(self, dataset: str) -> None:
         super().__init__(
-            f"No snapshot of {dataset} has been completed yet. It comes with the first run of a scheduler; a store "
-            "that holds imported history only has none."
+            f"There is no complete snapshot of {dataset} yet. A scheduler takes the first snapshot; imported history "
+            "has no snapshots."
         )
 
 
 class Superseded(AnalyticsError):
-    """The store has moved past the requested state. Retrying with the newest state may succeed."""
+    """The store has moved past the requested state. A retry with the newest state may succeed."""
 
 
 class Lost(AnalyticsError):
@@ -90,11 +88,11 @@ class NotReady(AnalyticsError):
 
 
 class EntityNotFound(AnalyticsError):
-    """There is nothing with a well-formed id."""
+    """A well-formed id names nothing."""
 
 
 class ParameterInvalid(AnalyticsError):
-    """The request parameter `parameter` is well formed but cannot be used here; the message says why."""
+    """A parameter is well formed but cannot be used here; the message says why."""
 
     def __init__(self, parameter: str, message: str) -> None:
         super().__init__(message)
@@ -102,38 +100,38 @@ class ParameterInvalid(AnalyticsError):
 
 
 class SourceError(AnalyticsError):
-    """A source failed to provide a snapshot."""
+    """A source could not provide a snapshot."""
 
 
 class OutOfRange(AnalyticsError):
-    """A value that the store cannot hold; the message says what it must be."""
+    """The store cannot hold a value; the message says what is allowed."""
 
 
 class UserError(AnalyticsError):
-    """What was asked for cannot be done as it is, and nothing has been written; the message says what to do instead."""
+    """A command cannot be carried out as given. Nothing has been written; the message says what to do instead."""
 
     exit_code = 2
 
 
 class SourceMismatch(AnalyticsError):
-    """Data of a source must not join the data of the store. Nothing has been written; the message says what to do."""
+    """Data of a source must not join the store's data. Nothing has been written; the message says what to do."""
 
     exit_code = 2
 
 
 class CorrectionInProgress(AnalyticsError):
-    """Another correction is at work; nothing has been written. The message names its command."""
+    """Another correction is running. Nothing has been written; the message names the other command."""
 
     exit_code = 2
 
 
 class WriteLockLost(AnalyticsError):
-    """A correction has lost the write lock, because it stood still for too long, and others complete what it announced;
-    or a command of several corrections has left it to another between two of them."""
+    """A correction lost the write lock: it paused for too long, or another correction took the lock between two of its
+    steps. Another process completes what was announced."""
 
 
 class OperationFailed(AnalyticsError):
-    """A backup or an export cannot be written or restored now; no file is left, and no store was changed."""
+    """A backup, export or restore failed. It left no file and did not change the store."""
 
 
 class EmbeddedServerError(AnalyticsError):

@@ -1,6 +1,6 @@
-"""Logging: a line for each event on standard error, in UTC, for the commands and for gunicorn alike.
+"""Logging of commands and gunicorn: one line an event on standard error, in UTC, as text or JSON.
 
-Lines are plain text or JSON. Lines of a request have its id.
+Lines about a request have its id.
 """
 
 import json
@@ -19,30 +19,30 @@ from typing import Any
 
 from cachetools import LRUCache
 
-# The id of the request that the present thread answers; empty outside of requests.
+# The id of the request that this thread answers; empty outside of requests.
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 # The logger of the access log. A separate setting turns it on, regardless of levels.
 ACCESS = "analytics_service.access"
-# The attribute that `extra` may give a record: further fields of its JSON object.
+# Key of `extra` with more fields for the JSON object of a record.
 FIELDS = "fields"
 
-# Kinds of lines whose number is bounded.
+# Number of kinds of lines that RateLimited remembers.
 _MOST_KINDS = 100
 _RESET = "\x1b[0m"
 _COLOURS = {logging.WARNING: "\x1b[33m", logging.ERROR: "\x1b[31m", logging.CRITICAL: "\x1b[31m"}
 
 
 class RateLimited:
-    """Lets a line of each kind through once in so many seconds, with the number of those held back before it."""
+    """Lets one line of each kind pass every `seconds`, with the number of lines suppressed before it."""
 
     def __init__(self, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds, self._clock = seconds, clock
-        # By kind: until when lines are held back, and how many were.
+        # By kind: when the next line may pass, and how many lines were suppressed.
         self._held: LRUCache[str, tuple[float, int]] = LRUCache(_MOST_KINDS)
         self._lock = threading.Lock()
 
     def passes(self, kind: str) -> str | None:
-        """What to add to the line, such as " (70 more since the last such line)"; None if it is held back."""
+        """A suffix for the line, such as " (70 more since the last such line)"; None if the line is suppressed."""
         with self._lock:
             until, count = self._held.get(kind, (-math.inf, 0))
             if self._clock() < until:
@@ -61,7 +61,7 @@ class TextFormatter(logging.Formatter):
         self._coloured = coloured
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging calls it that
-        """The line without a traceback."""
+        """The line, without a traceback."""
         line = super().formatMessage(record)
         if self._coloured and record.levelno in _COLOURS:
             line = line.replace(record.levelname, f"{_COLOURS[record.levelno]}{record.levelname}{_RESET}", 1)
@@ -86,7 +86,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def logging_configuration(level: str, form: str = "text") -> dict[str, Any]:
-    """A configuration for logging.config.dictConfig that shows this level and above, as `text` or `json`."""
+    """A configuration for logging.config.dictConfig: this level and above, as `text` or `json`."""
     shown = {"handlers": ["stderr"], "propagate": False}
     coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
     formatters = {"text": {"()": TextFormatter, "coloured": coloured}, "json": {"()": JsonFormatter}}
@@ -99,7 +99,7 @@ def logging_configuration(level: str, form: str = "text") -> dict[str, Any]:
         "loggers": {
             "gunicorn.error": {"level": level.upper(), **shown},
             ACCESS: {"level": "INFO", **shown},
-            # They log errors that they also raise. The store reports those in its own words.
+            # They log errors that they also raise, and that the store reports itself.
             "clickhouse_connect": {"level": "CRITICAL"},
             "urllib3": {"level": "CRITICAL"},
             # It logs each request to another deployment.
@@ -109,8 +109,8 @@ def logging_configuration(level: str, form: str = "text") -> dict[str, Any]:
 
 
 def set_up_logging(level: str, form: str) -> None:
-    """From now on log this level (debug, info, warning or error) and above, as `text` or `json`. Warnings of Python are
-    lines of the log, too, and so is an exception that ends the process if lines are JSON."""
+    """Log this level (debug, info, warning or error) and above, as `text` or `json`. Python's warnings are logged, too,
+    and in JSON also the exception that ends the process."""
     logging.config.dictConfig(logging_configuration(level, form))
     logging.captureWarnings(True)
     if form == "json":
@@ -118,7 +118,7 @@ def set_up_logging(level: str, form: str) -> None:
 
 
 def begin_logging(environ: Mapping[str, str]) -> None:
-    """Until settings are read: they may be wrong, and the line that says so is JSON if the others are to be."""
+    """Set up JSON lines, if configured, before settings are read: the error about a wrong setting must be JSON, too."""
     if environ.get("ANALYTICS_LOG_FORMAT") == "json":
         set_up_logging("info", "json")
 
@@ -128,7 +128,7 @@ def is_json() -> bool:
 
 
 def echo(message: str, *, is_error: bool = False) -> None:
-    """Print a message of a command for people. Where lines are JSON, it is one of them."""
+    """Print a message of a command for people, or log it if lines are JSON."""
     if is_json():
         logging.getLogger(__name__).log(logging.ERROR if is_error else logging.INFO, message.strip())
     else:

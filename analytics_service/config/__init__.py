@@ -1,1 +1,1 @@
-"""Settings, the parsers of their values, and files that only their owner may read."""
+"""Settings, parsers of their values, and files that only their owner may read."""

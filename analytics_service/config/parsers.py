@@ -1,4 +1,4 @@
-"""Parsers of settings, one for each kind of value. ValueError says what is allowed."""
+"""Parsers of setting values. The message of a ValueError says what is allowed."""
 
 import re
 from collections.abc import Callable
@@ -9,15 +9,15 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.parse import urlsplit
 
-# The group of entry points that sources are registered under.
+# The group of entry points under which packages register sources.
 SOURCES = "analytics_service.sources"
 NONE = "none"
-# What a key is made of, as a header Authorization: Bearer KEY has it.
+# The key in a header `Authorization: Bearer KEY`.
 BEARER = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 # The pattern of a whole number of any size.
 INTEGER = "-?[0-9]+"
 _LABEL = r"\w(?:[\w-]*\w)?"
-# A host name, which may have underscores, as the names of containers have; or an IP address as URLs have it.
+# A host name, which may have underscores as containers' names do, or an IP address as in URLs; and a port.
 _AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\]):[0-9]+")
 _UNIX = "unix:"
 # Linux keeps 107 bytes of a socket's path.
@@ -41,14 +41,14 @@ def path(value: str) -> Path:
     try:
         return Path(non_empty(value)).expanduser()
     except RuntimeError:
-        raise ValueError("must not begin with ~ and a user that there is not") from None
+        raise ValueError("must not begin with ~ and an unknown user") from None
 
 
 def origins(value: str) -> str:
     if value != "*" and not all(_ORIGIN.fullmatch(origin.strip()) for origin in value.split(",")):
         raise ValueError(
-            "must be *, or origins separated by commas, such as https://a.example,http://localhost:3000: in lower "
-            "case, without a slash at the end, and without * within: name each origin"
+            "must be *, or a comma-separated list of origins such as https://a.example,http://localhost:3000, in lower "
+            "case, without wildcards and without a slash at the end"
         )
     return value
 
@@ -76,7 +76,7 @@ class WholeNumber:
 
 
 def to_integer(digits: str) -> int | None:
-    """The integer with these digits; None if it has more than 18 significant digits, which no limit has.
+    """The integer with these digits. None above 18 significant digits, which exceeds every limit.
 
     Python refuses to convert thousands of digits, even zeros.
     """
@@ -87,8 +87,7 @@ def to_integer(digits: str) -> int | None:
 
 
 def zone(value: str) -> str:
-    """The name of a zone or link of the IANA database, which may be given in any case. In a query, a plus sign that is
-    not percent-encoded arrives as a space."""
+    """The name of an IANA time zone, given in any case. A space means a plus sign that a query did not encode."""
     lower = value.lower()
     name = _zones().get(lower.replace(" ", "+"))
     if name is None:
@@ -99,8 +98,8 @@ def zone(value: str) -> str:
 
 @cache
 def _zones() -> dict[str, str]:
-    """The names of zones by their lower-case form. tzdata has the same names on every machine, and no other files,
-    unlike the system's folder of zones."""
+    """Zone names by their lower-case form, from tzdata: it has the same names on every machine, unlike the system's
+    folder of zones."""
     listed = resources.files("tzdata").joinpath("zones").read_text("utf-8")
     # Factory is the zone of a machine whose zone was never set.
     return {name.lower(): name for name in listed.split() if name != "Factory"}
@@ -117,10 +116,10 @@ def server_url(value: str) -> str:
     if not complete or " " in value or not value.isprintable():
         raise ValueError("must look like http://host:8123 or https://host:8443")
     if not _AUTHORITY.fullmatch(parts.netloc.rpartition("@")[2]):
-        raise ValueError("must have the name or IP address of one host, such as http://host:8123 or http://[::1]:8123")
-    # Refused even if the part is empty, as in http://@host:8123.
+        raise ValueError("must name one host or IP address, such as http://host:8123 or http://[::1]:8123")
+    # An empty part is refused, too, as in http://@host:8123.
     if set("@?#") & set(value) or parts.path not in ("", "/"):
-        raise ValueError("must hold no user, password, path or query; they have settings of their own")
+        raise ValueError("must have no user, password, path or query; these have their own settings")
     return value.rstrip("/")
 
 
@@ -154,7 +153,7 @@ def bind_or_none(value: str) -> str:
 
 
 def source(value: str) -> str:
-    """The spec of a snapshot source, which is built in or provided by an installed package."""
+    """The spec of a built-in source, or of a source in an installed package."""
     if re.fullmatch(rf"none|simulated(:[^\s:]{{1,64}})?|sql:{_DATABASE}", value):
         return value
     if value.startswith(("http:", "https:")):
@@ -175,15 +174,14 @@ def _deployment(value: str) -> str:
         authority, parts = "", urlsplit("")
     if set("@?#") & set(value) or not _AUTHORITY.fullmatch(authority) or not _BASE.fullmatch(parts.path):
         raise ValueError(
-            "must look like https://host or https://host:8443/base, without user, password, query and the /api/v1 at "
-            "the end"
+            "must look like https://host or https://host:8443/base, without user, password, query or /api/v1 at the end"
         )
     return value.rstrip("/")
 
 
 def api_key(value: str) -> str:
     if not BEARER.fullmatch(value):
-        raise ValueError("must be letters, digits and . _ ~ + / -, as `keys add` prints")
+        raise ValueError("must be letters, digits and . _ ~ + / -, as printed by `keys add`")
     return value
 
 
@@ -194,7 +192,7 @@ def user_name(value: str) -> str:
 
 
 def database_name(value: str) -> str:
-    """A database name that has no other use."""
+    """The name of a database that ClickHouse and the service do not use themselves."""
     if not re.fullmatch(_DATABASE, value):
         raise ValueError("must be letters, digits and underscores, not beginning with a digit")
     if value.lower() in _DATABASES:
@@ -227,13 +225,15 @@ def intervals(value: str) -> Intervals:
     for part in value.split(","):
         name, _, seconds = map(str.strip, part.partition("="))
         if name not in names or name in parsed:
-            raise ValueError(f"must be jobs and seconds, such as prices=15,loans=600, each once of {', '.join(names)}")
+            raise ValueError(
+                f"must be jobs and seconds, such as prices=15,loans=600. Jobs are {', '.join(names)}, each at most once"
+            )
         parsed[name] = _INTERVAL(seconds)
     return Intervals(**parsed)
 
 
 def one_of(*allowed: str) -> Callable[[str], str]:
-    """A parser of these values."""
+    """A parser that allows only these values."""
 
     def parse(value: str) -> str:
         if value not in allowed:

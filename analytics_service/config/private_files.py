@@ -1,4 +1,4 @@
-"""Files that get their names only once they are complete."""
+"""Files that get their name only when they are complete."""
 
 import os
 import secrets
@@ -7,10 +7,10 @@ from types import TracebackType
 
 
 class NewFile:
-    """A file that replaces any other file at its path when it is kept, and is deleted otherwise.
+    """A file that replaces the file at its path when `keep` is called, and is deleted otherwise.
 
-    Until then it has a unique temporary name in the same folder, so two files that are written for the same path do not
-    mix: `part`. It is for its owner only, unless `mode` says otherwise (the umask applies).
+    Until then it has the unique name `part` in the same folder, so two writers of a path do not mix. Only its owner may
+    read it, unless `mode` says otherwise (the umask applies).
     """
 
     def __init__(self, path: Path, mode: int = 0o600) -> None:
@@ -19,7 +19,7 @@ class NewFile:
         self.file = os.fdopen(os.open(self.part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb")
 
     def keep(self) -> None:
-        """Give the file its name. It is written to disk first, so that the name is never that of an empty file."""
+        """Give the file its name. It is synced first, so that a crash never leaves an empty file at the path."""
         self.file.flush()
         os.fsync(self.file.fileno())
         self.file.close()
