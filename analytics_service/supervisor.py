@@ -1,4 +1,4 @@
-"""Child processes that run this Python: started, watched, restarted after a delay, and stopped (rule 9.2)."""
+"""Starts, watches, restarts and stops child processes that run this Python (rule 9.2, restarts)."""
 
 import logging
 import os
@@ -17,21 +17,21 @@ from analytics_service.errors import AnalyticsError, ProcessError
 
 log = logging.getLogger(__name__)
 
-# Set for children whose standard input is a pipe that their parent holds open while it lives.
+# Set for children whose standard input is a pipe that their parent keeps open.
 _VARIABLE = "_ANALYTICS_SUPERVISED"
-# Seconds between two looks at children, and after a look that failed.
+# Seconds between checks of children, and after a failed check.
 _CHECK_SECONDS, _FAILURE_SECONDS = 0.05, 10.0
 _READY_POLL_SECONDS = 0.02
 _ANSWER_POLL_SECONDS = 1.0
-# Attempts at the first start. Before each further attempt the program must be able to adapt something.
+# Attempts at the first start. The program must adapt something before each further attempt.
 _FIRST_STARTS = 3
-# Seconds before the first, second, ... restart in succession. A child that ran for a minute begins a new count.
+# Seconds before the first, second, ... restart in succession. The count restarts after a child has run for a minute.
 _DELAYS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 _LONG_LIVED = 60.0
 
 
 class Child(subprocess.Popen[bytes]):
-    """A child process that leads a session of its own and should end when its standard input ends."""
+    """A child process that leads its own session and should end when its standard input ends."""
 
     def end_input(self) -> None:
         """Close the child's standard input, which asks some children to stop."""
@@ -39,7 +39,7 @@ class Child(subprocess.Popen[bytes]):
             self.stdin.close()
 
     def ends_within(self, seconds: float) -> bool:
-        """Wait for the child to end; False when it still runs after this many seconds."""
+        """Wait for the child to end; False if it still runs after this many seconds."""
         try:
             self.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -62,9 +62,9 @@ def start_python(
 ) -> Child:
     """Start this Python with arguments, such as `-m module`.
 
-    `output` is a file descriptor for the child's standard output and error; with None it shares this process's.
+    `output` is a file descriptor for the child's standard output and error; None means this process's.
     """
-    # The path begins with this very copy of the package, installed or not.
+    # The path begins with this copy of the package, installed or not.
     root = str(Path(__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, [root, environ.get("PYTHONPATH", "")]))
     return Child(
@@ -74,13 +74,13 @@ def start_python(
         stdout=output,
         stderr=output,
         pass_fds=pass_fds,
-        # Ctrl-C in the terminal reaches the parent only, which then stops its children in order.
+        # Ctrl-C in the terminal reaches only the parent, which then stops its children in order.
         start_new_session=True,
     )
 
 
 def end_with_parent() -> None:
-    """Make this process stop, as on SIGTERM, once its supervising parent is gone. Without a supervisor, do nothing."""
+    """Stop this process, as on SIGTERM, when its supervising parent is gone. Without a supervisor, do nothing."""
     if os.environ.pop(_VARIABLE, None):
         threading.Thread(target=_watch_parent, name="parent-watcher", daemon=True).start()
 
@@ -92,24 +92,24 @@ def _watch_parent() -> None:
 
 
 class Program(ABC):
-    """A program that runs as a child process. The defaults suit programs that stop on SIGTERM and log where we do."""
+    """A program that runs as a child process. The defaults suit programs that stop on SIGTERM and share our log."""
 
     # Follows "The" in messages.
     name: str
-    # Seconds from the request to stop until the child and its whole session are killed.
+    # Seconds from the request to stop until the child and its session are killed.
     grace: float
     # Seconds from launch until a child that is not ready is killed.
     ready_seconds = 60.0
-    # Consecutive pings, a second apart, that a running child may miss until it is killed; None means no pings.
+    # Consecutive pings, a second apart, that a running child may miss before it is killed; None means no pings.
     silent_seconds: int | None = None
     # The end of a message about a failure.
-    where_logged = "See what it logged above."
-    # Raised, with the reason, when the first start fails.
+    where_logged = "See its log lines above."
+    # Raised, with the reason, if the first start fails.
     error: type[AnalyticsError] = ProcessError
 
     @abstractmethod
     def launch(self) -> Child:
-        """Start a child process. OSError when the system refuses."""
+        """Start a child process. OSError if the system refuses."""
 
     def is_ready(self) -> bool:
         """Whether the running child has finished starting."""
@@ -120,14 +120,12 @@ class Program(ABC):
         return True
 
     def fault(self) -> str:
-        """Why the running child has to be restarted although it answers, as the rest of a sentence; empty if not."""
+        """Why a child that answers must be restarted, as the rest of a sentence; empty if it need not be."""
         return ""
 
     def adapt(self) -> bool:
-        """Remove the cause of the last failed start; False when there is nothing to remove.
-
-        OSError or the program's error when that fails.
-        """
+        """Remove the cause of the last failed start; False if there is nothing to remove. OSError or `error` if that
+        fails."""
         return False
 
     def ask_to_stop(self, child: Child) -> None:
@@ -135,22 +133,22 @@ class Program(ABC):
         child.terminate()
 
     def release(self) -> None:  # noqa: B027 - most programs have nothing to close
-        """Close the resources of the last child, which has ended."""
+        """Close the resources of a child that has ended."""
 
     def explain(self, code: int) -> str:
-        """The reason why the child ended, in full sentences, from its exit code."""
+        """Why the child ended, in full sentences."""
         return f"The {self.name} {end_child(code)}. {self.where_logged}"
 
 
 def end_child(code: int) -> str:
-    """The end of a process, as the rest of a sentence."""
+    """How a process with this exit code ended, as the rest of a sentence."""
     if code == -signal.SIGKILL:
-        return "was killed by signal 9, as the system does when memory runs out"
+        return "was killed by signal 9, possibly because memory ran out"
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
 class Supervisor:
-    """Keeps a program running as long as check() is called regularly. Another thread may call the other methods."""
+    """Keeps a program running while check() is called regularly. Another thread may call the other methods."""
 
     def __init__(
         self,
@@ -171,7 +169,7 @@ class Supervisor:
         self._unanswered = self._restarts = 0
 
     def start(self) -> None:
-        """Return once the child is ready. The program's error when the child cannot be started, ends before it is ready
+        """Return when the child is ready. The program's error if the child cannot be started, ends before it is ready,
         or takes too long."""
         for remaining in reversed(range(_FIRST_STARTS)):
             try:
@@ -187,7 +185,7 @@ class Supervisor:
                 raise self._program.error(failure)
 
     def check(self) -> None:
-        """Detect the child's end or its silence, and restart it after a delay."""
+        """Detect that the child has ended or is silent, and restart it after a delay."""
         with self._lock:
             if self._restart_at is not None:
                 if self._clock() >= self._restart_at:
@@ -205,25 +203,25 @@ class Supervisor:
                 self._child.send_signal(number)
 
     def replace(self) -> None:
-        """Start another child, and close the input of the running one, which then finishes what it has begun. It goes
-        on if the system starts none."""
+        """Start another child, and close the input of the running one, which then finishes its work. The running child
+        continues if the system refuses to start another."""
         with self._lock:
             before = self._child
             try:
                 self._launch()
             except OSError as error:
-                log.error("%s The running one goes on.", self._not_started(error))
+                log.error("%s The running one continues.", self._not_started(error))
                 return
             if before is not None:
                 before.end_input()
 
     def stop(self) -> None:
-        """Return once the child has stopped, or was killed with its session after the grace period."""
+        """Return when the child has stopped, or was killed with its session after the grace period."""
         self._restart_at = None
         if self._child is not None and self._child.poll() is None:
             self._program.ask_to_stop(self._child)
             if not self._child.ends_within(self._program.grace):
-                log.warning("The %s did not stop in %.0f s and is killed.", self._program.name, self._program.grace)
+                log.warning("The %s did not stop in %.0f s. Killing it.", self._program.name, self._program.grace)
                 self._child.kill()
         self._forget()
 
@@ -242,7 +240,7 @@ class Supervisor:
             self._schedule_restart(self._not_started(error))
 
     def _failure(self, child: Child) -> str:
-        """Why the child ended or had to be killed; empty while it is well. Records when it became ready."""
+        """Why the child ended or was killed; empty while it is healthy. Records when it became ready."""
         program = self._program
         if (code := child.poll()) is not None:
             return program.explain(code)
@@ -260,7 +258,7 @@ class Supervisor:
         return f"The {program.name} {fault}. {program.where_logged}"
 
     def _is_silent(self) -> bool:
-        """Ping the child, at most once a second. A pause of this process itself counts as one missed answer."""
+        """Ping the child, at most once a second. A pause of this process counts as one missed answer."""
         silent, now = self._program.silent_seconds, self._clock()
         if silent is None or self._ready_at is None or now < self._ask_at:
             return False
@@ -273,16 +271,16 @@ class Supervisor:
 
     def _schedule_restart(self, failure: str) -> None:
         now = self._clock()
-        # The time of its start does not count.
+        # The time until it was ready does not count.
         is_long_lived = self._ready_at is not None and now - self._ready_at >= _LONG_LIVED
         delay = self._delays[0 if is_long_lived else min(self._restarts, len(self._delays) - 1)]
         self._restarts = 1 if is_long_lived else self._restarts + 1
         self._forget()
-        log.error("%s It is restarted in %s s.", failure, delay)
+        log.error("%s Restarting it in %s s.", failure, delay)
         self._restart_at = now + delay
 
     def _forget(self) -> None:
-        """Close the pipe to a child that has ended, and its other resources."""
+        """Close the pipe and other resources of a child that has ended."""
         if self._child is not None:
             self._child.end_input()
             self._program.release()
@@ -291,7 +289,7 @@ class Supervisor:
 
 @contextmanager
 def run_children(supervisors: Sequence[Supervisor]) -> Iterator[None]:
-    """Start programs in order, keep them running during the block, then stop them in reverse."""
+    """Start programs in order, keep them running during the block, and stop them in reverse order."""
 
     def check_all(stop: threading.Event) -> None:
         while not stop.wait(_CHECK_SECONDS):
@@ -299,7 +297,7 @@ def run_children(supervisors: Sequence[Supervisor]) -> Iterator[None]:
                 for supervisor in supervisors:
                     supervisor.check()
             except Exception:
-                log.exception("A look at child processes failed unexpectedly")
+                log.exception("A check of child processes failed unexpectedly")
                 stop.wait(_FAILURE_SECONDS)
 
     with ExitStack() as at_end:

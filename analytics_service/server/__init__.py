@@ -1,1 +1,1 @@
-"""The running service: `up`, `serve`, gunicorn's configuration and worker, warming."""
+"""The running service: `up`, `serve`, gunicorn's configuration and worker, and warming."""

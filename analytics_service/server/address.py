@@ -13,26 +13,26 @@ from gunicorn.util import parse_address
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
 
-# Environment variable with the file descriptors of the sockets that `up` and `serve` hand to their gunicorns.
+# Environment variable with the file descriptors of the sockets that `up` and `serve` pass to gunicorn.
 SOCKETS = "_ANALYTICS_SOCKETS"
 _POLL_SECONDS = 0.1
-# Seconds in which a service that was killed leaves its addresses.
+# Seconds to wait for the addresses of a service that is just ending.
 _PATIENCE = 3.0
 _LOCAL = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - names only, nothing listens here
-# Only the owner and the group, such as that of a proxy, may connect to a Unix socket.
+# Only the owner and the group, such as a proxy's, may connect to a Unix socket.
 _SOCKET_MODE = 0o660
 
 
 def local_url(bind: str) -> str:
-    """The URL at which this machine reaches an HTTP service, for a Unix socket without its path."""
+    """The URL of an HTTP service for clients on this machine, without the path of a Unix socket."""
     host, _, port = bind.rpartition(":")
     return "http://localhost" if host == "unix" else f"http://{_LOCAL.get(host, host)}:{port}"
 
 
 def connect_to(bind: str, seconds: float) -> socket.socket:
-    """A connection to the service that listens on an address of this machine. OSError when there is none."""
-    dataset, address = _socket_address(bind)
-    connection = socket.socket(dataset)
+    """A connection to the service that listens on an address of this machine. OSError if none listens."""
+    kind, address = _socket_address(bind)
+    connection = socket.socket(kind)
     connection.settimeout(seconds)
     try:
         connection.connect(address)
@@ -44,9 +44,9 @@ def connect_to(bind: str, seconds: float) -> socket.socket:
 
 @contextmanager
 def is_bound(settings: Settings, patience: float = _PATIENCE) -> Iterator[list[socket.socket]]:
-    """Sockets at the addresses of the settings for the duration of the block. gunicorn makes them listen.
+    """Sockets bound to the addresses of the settings during the block. gunicorn makes them listen.
 
-    SettingError if that is not possible, or not within `patience` seconds.
+    SettingError if an address cannot be bound within `patience` seconds.
     """
     with ExitStack() as stack:
         sockets = []
@@ -57,7 +57,7 @@ def is_bound(settings: Settings, patience: float = _PATIENCE) -> Iterator[list[s
 
 
 def release_socket(listener: socket.socket, bind: str) -> None:
-    """Close a socket of `bound`, and remove its path. Nothing happens if it is closed."""
+    """Close a socket of `is_bound` and remove its path, unless it is already closed."""
     if listener.fileno() != -1:
         listener.close()
         if bind.startswith("unix:"):
@@ -77,20 +77,20 @@ def _bound_within(seconds: float, bind: str, option: str) -> socket.socket:
 
 
 def _bound(bind: str) -> socket.socket:
-    dataset, address = _socket_address(bind)
-    if dataset == socket.AF_UNIX and Path(address).is_socket():
-        with socket.socket(dataset) as client:
+    kind, address = _socket_address(bind)
+    if kind == socket.AF_UNIX and Path(address).is_socket():
+        with socket.socket(kind) as client:
             client.settimeout(_POLL_SECONDS)
             if client.connect_ex(address) == errno.ECONNREFUSED:
                 # The process that listened here was killed.
                 Path(address).unlink()
-    listener = socket.socket(dataset)
+    listener = socket.socket(kind)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if dataset == socket.AF_INET6:
+        if kind == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         listener.bind(address)
-        if dataset == socket.AF_UNIX:
+        if kind == socket.AF_UNIX:
             Path(address).chmod(_SOCKET_MODE)
     except OSError:
         listener.close()

@@ -48,29 +48,29 @@ _inherited = os.environ.get(SOCKETS, "").split()
 proc_name = "analytics-service"
 bind = [f"fd://{number}" for number in _inherited] or list(_settings.binds)
 workers = _settings.workers
-# Our worker needs epoll and eventfd, which only Linux has.
+# The worker needs epoll and eventfd, which only Linux has.
 worker_class = "analytics_service.server.worker.Worker" if sys.platform == "linux" else "gthread"
 threads = WORKER_THREADS
 # All gunicorns of one user would share a single control socket.
 control_socket_disable = True
-# Polars and HTTP clients that are used before a fork hang in the workers.
+# Polars and HTTP clients hang in the workers if they are used before the fork.
 preload_app = False
 timeout = _settings.worker_timeout
 graceful_timeout = _settings.graceful_timeout
 # Seconds; nginx closes idle connections before (`example nginx`).
 keepalive = 15
-# Workers are replaced at different times, so that no leak lasts; rarely, because a new worker has an empty cache.
+# Replacing workers bounds leaks. It is rare, because a new worker has an empty cache, and at different times.
 max_requests = 1_000_000
 max_requests_jitter = 100_000
-# On a slow disk, late heartbeats would get healthy workers killed.
+# On a slow disk, heartbeats would be late and healthy workers killed.
 worker_tmp_dir = MEMORY
-# By default a client of this machine could set another path than that of the request line.
+# By default a client on this machine could override the path of the request line.
 forwarder_headers = ""
-# No answer depends on the scheme. By default requests are refused whose headers contradict each other about it.
+# No answer depends on the scheme. By default, requests with contradictory headers about it are refused.
 secure_scheme_headers: dict[str, str] = {}
-# Long lists of asset ids, percent-encoded.
+# Enough for long lists of percent-encoded asset ids.
 limit_request_line = 8190
-# A Unix socket is for its owner and its group.
+# Only the owner and the group may use a Unix socket.
 umask = 0o117
 
 errorlog = "-"
@@ -79,20 +79,21 @@ logconfig_dict = logs.logging_configuration(_settings.log_level, _settings.log_f
 
 
 class logger_class(glogging.Logger):  # type: ignore[misc]  # noqa: N801 - a setting of gunicorn
-    """Configured logging makes gunicorn collect 50 details of each request. The application logs requests."""
+    """Turns off the access log, for which gunicorn would collect 50 details of each request. The application logs
+    requests."""
 
     access_log_enabled = False
 
 
 def on_starting(server: Any) -> None:
-    """Called in the arbiter before it forks: workers end with the arbiter, and the arbiter ends with its parent."""
+    """Called in the arbiter before it forks. Workers end with the arbiter, and the arbiter with its parent."""
     end_with_parent()
     # gunicorn must not remove the paths of inherited Unix sockets, as it does not with systemd's.
     server.systemd = bool(_inherited)
     if _settings.metrics_endpoint is not None:
         begin_metrics(server)
-    # Workers share the memory of imported code. Each creates the application itself, because it has threads and
-    # connections. On HUP, workers of a gunicorn without `up` or `serve` import the code that is installed then.
+    # Workers share the memory of imported code. Each creates its own application, which has threads and connections.
+    # Without `up` or `serve`, workers import the code themselves, so that a HUP takes newly installed code.
     if _inherited:
         import_module("analytics_service.app")
         gc.freeze()

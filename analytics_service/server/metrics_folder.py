@@ -1,7 +1,7 @@
-"""The folders that processes write metrics to, made at the start of a service and removed at its end.
+"""Folders for the metrics of processes, made at the start of a service and removed at its end.
 
-A worker's files are named after its slot, a number. A new worker takes a free slot and continues its files. So there
-are files for as many workers as ran at the same time, and counters do not fall when a worker is replaced.
+A worker's files are named after its slot, a number. A new worker takes a free slot and continues its files, so counters
+do not fall when a worker is replaced, and there are never more files than workers that ran at once.
 """
 
 import os
@@ -14,12 +14,12 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from analytics_service.http.instruments import FOLDER, WRITER
 
-# A folder in memory, if there is one that may be written. Metrics need not survive and would cost disk writes.
+# A writable folder in memory, if there is one. Metrics need not survive, and would cost disk writes.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - our folders in it have random names
 
 
 def new_folder() -> str:
-    """A new folder. One whose process is killed stays, some kilobytes, until the machine is started again."""
+    """A new folder. If its process is killed, some kilobytes stay until the machine restarts."""
     return tempfile.mkdtemp(prefix="analytics-metrics-", dir=MEMORY)
 
 
@@ -44,7 +44,7 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def child_exit(server: Any, worker: Any) -> None:
-    """Delete the gauges of a worker that has ended: its memory."""
+    """Delete the gauges of a worker that has ended."""
     if folder := getattr(server, "metrics_folder", None):
         mark_process_dead(str(worker.metrics_slot), folder)  # type: ignore[no-untyped-call]
 

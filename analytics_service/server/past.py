@@ -1,4 +1,4 @@
-"""What `up` takes from a source: before it serves, a first snapshot and histories; the past of positions meanwhile."""
+"""The snapshots that `up` takes from a source: the newest and a backfill before it serves, past positions meanwhile."""
 
 import logging
 import threading
@@ -34,23 +34,23 @@ from jobs.runner import backfill, take_snapshot
 log = logging.getLogger(__name__)
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
-# A dataset that nothing waits for, and whose past takes long.
+# The dataset whose past is filled in the background, because that takes long.
 LATER = "positions"
-# Days of which state is known by the hour: for positions, the range that the page shows at first.
+# Days with hourly state: for positions, the range that the page shows at first.
 _RECENT = {LATER: 7}
-# Seconds for which the end waits for that.
+# Seconds that the end waits for the background thread.
 _LAST_SECONDS = 5.0
-# Seconds until what another correction has kept from being filled is tried again.
+# Seconds before the next attempt while another correction holds the write lock.
 _PAUSE_SECONDS = 10.0
-# Errors that the next dataset would meet, too. A full disk keeps nobody from data that is there.
+# Errors that the next dataset would meet, too. On a full disk, stored data is still served.
 _FATAL = (StoreUnavailable, AccessDenied, SchemaError, SourceMismatch)
 
 
 def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
-    """The instants, oldest first, whose snapshots `up` takes: each hour of the source's history.
+    """The instants whose snapshots `up` takes, oldest first: each hour of the source's history.
 
-    For prices also each midnight before, since the source's beginning. For positions, the protocol token and routes
-    each midnight of that history, and each hour of its last days: seven for positions, two for the others.
+    Prices also have each earlier midnight since the source began. Positions, the protocol token and routes have each
+    midnight of the history, and each hour of its last days: seven for positions, two for the others.
     """
     if source.history is None:
         return []
@@ -65,7 +65,7 @@ def past_instants(source: Source, job: Job, now: datetime) -> list[datetime]:
 
 
 def fill_past(source: Source, store: Store, job: Job, now: datetime) -> None:
-    """Take the snapshots of the past that are not there."""
+    """Take the missing snapshots of the past."""
     instants = past_instants(source, job, now)
     with click.progressbar(
         length=len(instants), label=f"History of {job.name}", hidden=is_json() or not instants
@@ -75,8 +75,7 @@ def fill_past(source: Source, store: Store, job: Job, now: datetime) -> None:
 
 @contextmanager
 def fill_past_beside(settings: Settings, source: Source) -> Iterator[None]:
-    """Fill in the past of positions in a thread, for the duration of the block. What is left at its end comes with the
-    next start."""
+    """Fill in past positions in a thread during the block. The next start takes the rest."""
 
     def fill_positions(stop: threading.Event) -> None:
         while not stop.is_set():
@@ -85,7 +84,7 @@ def fill_past_beside(settings: Settings, source: Source) -> Iterator[None]:
                     fill_past(source, store, JOBS[LATER], datetime.now(UTC))
                 return
             except CorrectionInProgress as error:
-                log.info("%s: its history is filled later. %s", LATER, error)
+                log.info("%s: its history will be filled later. %s", LATER, error)
                 stop.wait(_PAUSE_SECONDS)
             except ANY_FAILURE as error:
                 if not stop.is_set():
@@ -101,16 +100,16 @@ def fill_past_beside(settings: Settings, source: Source) -> Iterator[None]:
 
 
 def _reason_of(error: BaseException) -> str:
-    """Why a source's data could not be taken, in words for operators."""
+    """The reason for a failure, in words for operators."""
     return str(error) if isinstance(error, AnalyticsError) else f"{type(error).__name__}: {error}."
 
 
 def take_first_snapshots(settings: Settings, source: Source, store: Store) -> None:
-    """Take a first snapshot of every dataset, and fill in history if it is cheap for the source, but that of positions.
+    """Backfill the source's history, except for positions, and take a current snapshot of every dataset.
 
     If the source cannot provide a dataset now, the scheduler tries again, and the other datasets are served.
-    SourceError if no dataset can be served. A source that may hang keeps nobody from data that is there, unless its
-    history is said to be cheap: the scheduler begins with snapshots of now, too.
+    SourceError if no dataset can be served. If the source may hang, has no cheap history and the store has data,
+    nothing is taken here, so that serving does not wait; the scheduler begins with current snapshots, too.
     """
     if source.may_hang and source.history is None and read_heads(store):
         return
@@ -119,10 +118,10 @@ def take_first_snapshots(settings: Settings, source: Source, store: Store) -> No
     def take_now(job: Job, now: datetime) -> None:
         take_snapshot(job, source, store, floor_to(now, timedelta(seconds=job.interval(settings))))
 
-    # All history comes first. The scheduler then continues soon after the current snapshots, and misses no instant.
+    # History comes first, so that the scheduler continues soon after the current snapshots and misses no instant.
     for failure, act, jobs in (
         ("its history could not be filled", partial(fill_past, source, store), JOBS.keys() - {LATER}),
-        ("there is no snapshot of now; the scheduler goes on trying", take_now, JOBS.keys()),
+        ("there is no current snapshot; the scheduler keeps trying", take_now, JOBS.keys()),
     ):
         now = datetime.now(UTC)
         for job in [job for job in JOBS.values() if job.name in jobs]:

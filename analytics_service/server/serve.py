@@ -1,4 +1,4 @@
-"""`serve`: the HTTP service, gunicorn as a supervised child on sockets of this process."""
+"""`serve`: gunicorn as a supervised child process on sockets of this process."""
 
 import logging
 import os
@@ -20,7 +20,7 @@ from analytics_service.supervisor import Child, Program, Supervisor, run_childre
 
 log = logging.getLogger(__name__)
 
-# Numbers of signals in the order in which the operator sent them; None when a part of the service has failed.
+# Signal numbers in the order of their arrival; None when a part of the service has failed.
 Orders = SimpleQueue[int | None]
 
 _ARGUMENTS = ("-m", "gunicorn", "-c", "python:analytics_service.server.gunicorn_conf", "analytics_service.wsgi:app")
@@ -29,9 +29,9 @@ _PROBE_SECONDS = 0.5
 
 
 def serve(settings: Settings, command: str, orders: Orders) -> None:
-    """Run gunicorn until this process is told to stop; start an embedded ClickHouse unless it runs already.
+    """Run gunicorn until this process is stopped. Start an embedded ClickHouse unless one already runs.
 
-    EmbeddedServerError if that ClickHouse belonged to another command, which has ended.
+    EmbeddedServerError if another command ran that ClickHouse and has ended.
     """
     require_keys(settings)
     with ExitStack() as stack:
@@ -48,16 +48,16 @@ def serve(settings: Settings, command: str, orders: Orders) -> None:
 
 
 def next_order(orders: Orders) -> int | None:
-    """Wait for the next order. A signal that arrives just before a wait does not end it, so each wait is short."""
+    """Wait for the next order. Each wait is short, because a signal that arrives just before it does not end it."""
     while True:
         with suppress(Empty):
             return orders.get(timeout=_LONGEST_WAIT)
 
 
 class HttpService(Supervisor):
-    """gunicorn, replaced on HUP. Connections that arrive meanwhile wait in the sockets' queues.
+    """Runs gunicorn, and replaces it on HUP. New connections then wait in the sockets' queues.
 
-    `variables` are added to its environment.
+    `variables` are added to gunicorn's environment.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class HttpService(Supervisor):
         super().__init__(_Gunicorn(settings, [listener.fileno() for listener in sockets], variables or {}))
 
     def follow(self, orders: Orders) -> None:
-        """Follow orders until a part of the service has failed."""
+        """Follow orders until a part of the service fails."""
         for number in iter(partial(next_order, orders), None):
             if number == signal.SIGHUP:
                 self._reload()
@@ -78,17 +78,17 @@ class HttpService(Supervisor):
                 self.signal(number)
 
     def _reload(self) -> None:
-        """Replace gunicorn, unless the new one could not start for its keys."""
+        """Replace gunicorn, unless its file of API keys cannot be used."""
         try:
             require_keys(self._settings)
         except AnalyticsError as error:
-            log.error("%s The running gunicorn goes on.", error)
+            log.error("%s The running gunicorn continues.", error)
             return
-        log.info("A new gunicorn starts, and the running one finishes its requests.")
+        log.info("A new gunicorn starts; the old one finishes its requests.")
         self.replace()
 
     def stop(self) -> None:
-        """Close the sockets before gunicorn is stopped, so that no connection waits on them afterwards."""
+        """Close the sockets before gunicorn, so that no new connection waits on them."""
         for listener, bind in zip(self._sockets, self._settings.binds, strict=True):
             release_socket(listener, bind)
         super().stop()
@@ -98,7 +98,7 @@ class _Gunicorn(Program):
     """A gunicorn that is ready when one of its workers answers."""
 
     name = "HTTP service"
-    # The workers' imports take seconds, more if there are more workers than processors.
+    # Workers take seconds to import, longer if there are more workers than processors.
     ready_seconds = 120.0
 
     def __init__(self, settings: Settings, inherited: Sequence[int], variables: Mapping[str, str]) -> None:
@@ -113,7 +113,7 @@ class _Gunicorn(Program):
         return start_python(_ARGUMENTS, self._environ, pass_fds=self._inherited)
 
     def is_ready(self) -> bool:
-        """Whether anybody takes a connection, and answers or closes it."""
+        """Whether a worker accepts a connection, and answers or closes it."""
         try:
             with connect_to(self._bind, _PROBE_SECONDS) as client:
                 client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")

@@ -35,14 +35,14 @@ from analytics_service.supervisor import Child, Program, Supervisor, run_childre
 log = logging.getLogger(__name__)
 
 _SOURCE_OF_EMPTY = "simulated"
-# How long a start waits for the check of what the store has lost, seconds.
+# Seconds that a start waits for the check for lost rows.
 _CHECK_SECONDS = 5.0
-# How long the end waits for a rewrite that is being completed, seconds.
+# Seconds that the end waits for the completion of a rewrite.
 _LAST_SECONDS = 5.0
 
 
 def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool = False) -> None:
-    """Run the complete service until this process is told to stop. AnalyticsError if a part cannot be started."""
+    """Run the complete service until this process is stopped. AnalyticsError if a part cannot be started."""
     require_keys(settings)
     with ExitStack() as stack:
         sockets = stack.enter_context(is_bound(settings))
@@ -73,9 +73,8 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
 
 @contextmanager
 def completing_rewrites(settings: Settings, every: float = LOOK_SECONDS) -> Iterator[None]:
-    """Complete interrupted rewrites in a thread, for the duration of the block, as a scheduler does where there is one.
-    A look each `every` seconds."""
-    # What is left at the end comes with the next start.
+    """Complete interrupted rewrites in a thread during the block, checking every `every` seconds. Used without a
+    scheduler, which does the same. The next start completes the rest."""
     with (
         closing(Store(settings)) as store,
         beside("rewrites", lambda stop: keep_complete(store, stop, every), _LAST_SECONDS),
@@ -84,7 +83,7 @@ def completing_rewrites(settings: Settings, every: float = LOOK_SECONDS) -> Iter
 
 
 class _Scheduler(Program):
-    """A scheduler. One that is restarted continues the metrics in the folder."""
+    """A scheduler. After a restart it continues the metrics in the folder."""
 
     name = "scheduler"
     grace = 30.0
@@ -97,27 +96,29 @@ class _Scheduler(Program):
 
 
 def bring_up_to_date(store: Store, settings: Settings, *, replace_source: bool) -> None:
-    """Bring the schema up to date. An embedded store of an earlier simulation is emptied first if its source is to be
-    replaced; else SourceRefused before anything is changed."""
+    """Bring the schema up to date. With `replace_source`, first empty an embedded store of an earlier simulation.
+
+    SourceMismatch, with nothing changed, for such a store otherwise.
+    """
     is_embedded = settings.clickhouse_url is None
     try:
         require_continued(store)
     except SourceMismatch:
         if not (replace_source and is_embedded):
             raise
-        log.warning("The simulated data of an earlier version is deleted.")
+        log.warning("Deleting the simulated data of an earlier version.")
         store.execute(f"DROP DATABASE `{store.database}` SYNC", in_database=False)
     migrate(store, is_alone=is_embedded)
     require_all_tables(store)
 
 
 def _check_losses(store: Store) -> None:
-    """Find out what the store has lost before anybody reads it, unless it is so large that the scheduler does it."""
+    """Check for lost rows before anybody reads the store. In a large store, the scheduler checks instead."""
     try:
         with deadline(_CHECK_SECONDS, breaker=None):
             check(store)
     except AnalyticsError as error:
-        log.info("The scheduler finds out what the store has lost. %s", error)
+        log.info("The scheduler will check the store for lost rows. %s", error)
 
 
 def welcome_message(settings: Settings, choice: Choice, *, has_prices: bool) -> str:
@@ -125,7 +126,7 @@ def welcome_message(settings: Settings, choice: Choice, *, has_prices: bool) -> 
     base, server, source = local_url(settings.bind), server_of(settings), choice.source
     ask = f"Open {base}/ in a browser, or try:"
     if settings.bind.startswith("unix:"):
-        ask = f"`curl --unix-socket {settings.bind.removeprefix('unix:')} URL` asks it, for example for:"
+        ask = f"Ask it with `curl --unix-socket {settings.bind.removeprefix('unix:')} URL`, for example:"
     lines = [
         "",
         f"The service is up. {ask}",
@@ -138,7 +139,7 @@ def welcome_message(settings: Settings, choice: Choice, *, has_prices: bool) -> 
     lines += [f"  {base}/docs", ""]
     lines += [f"Jobs  {choice.reason if source is None else f'Snapshots come from {source.spec}.'}"]
     if not has_prices:
-        lines += ["      There are no prices yet. `analytics-service import --help` says how to bring some in."]
+        lines += ["      There are no prices yet. `analytics-service import --help` says how to import some."]
     if settings.metrics_endpoint is not None:
         url = local_url(settings.metrics_bind)
         at = f" at {settings.metrics_bind}" if isinstance(settings.metrics_endpoint, str) else ""
@@ -150,9 +151,9 @@ def welcome_message(settings: Settings, choice: Choice, *, has_prices: bool) -> 
 
 
 def sql_addresses(settings: Settings) -> list[str]:
-    """ClickHouse's page for queries, and what clients take as DSN, a line each; then what else a researcher needs.
+    """Lines with the address of ClickHouse's query page, the DSNs of clients, and how to log in.
 
-    StoreUnavailable when no ClickHouse runs in the data folder.
+    StoreUnavailable if no ClickHouse runs in the data folder.
     """
     server, database = server_of(settings), settings.clickhouse_database
     if server.data_folder is None:

@@ -23,20 +23,20 @@ _Application = Callable[..., Iterable[bytes]]
 
 # New connections wait as long when gunicorn is replaced.
 _READY_SECONDS = 3.0
-# Callers may keep on requesting months of history.
+# Bounded, because requests may keep loading months of history.
 _LOAD_SECONDS = 60.0
 _STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state", "/api/v1/analytics/market/state")
 
 
 def warm_for_a_while(app: "App", now: int) -> None:
-    """Warm in a thread, and wait three seconds at most. Then it continues beside the requests of callers."""
+    """Warm in a thread, and wait for it at most three seconds. It then continues beside requests."""
     warming = threading.Thread(target=_warm_when_able, args=(app, now), name="warm", daemon=True)
     warming.start()
     warming.join(_READY_SECONDS)
 
 
 def _warm_when_able(app: "App", now: int) -> None:
-    """Warm if the heads can be read. While the store is away each request would be refused, after a moment."""
+    """Warm if the heads can be read. Without the store, each request would be refused."""
     with suppress(AnalyticsError):
         app.heads.shown()
         warm_up(app, now, app.memory.wait)
@@ -45,8 +45,8 @@ def _warm_when_able(app: "App", now: int) -> None:
 def warm_up(app: _Application, now: int, wait_for_loads: Callable[[float], None]) -> None:
     """Request the newest state and history from a WSGI application, as of a unix second.
 
-    This makes the application load history into memory in the background. `wait_for_loads` waits for that, at most for
-    its argument in seconds. Then history is requested again, so that no caller waits for the first page from memory.
+    The application then loads history into memory in the background. `wait_for_loads` waits for that, at most for its
+    argument in seconds. History is then requested again, so that no caller waits for the first page from memory.
     """
     begun = time.monotonic()
     statuses = [_request(app, path, query) for path, query in [*_pages(now), *((path, "") for path in _STATES)]]
@@ -57,7 +57,7 @@ def warm_up(app: _Application, now: int, wait_for_loads: Callable[[float], None]
 
 
 def _pages(end: int) -> list[tuple[str, str]]:
-    """Paths and queries of a day of each history. They name a zone, so that the names of zones are loaded, too."""
+    """Paths and queries of a day of each history. They name a zone to load the names of zones, too."""
     query = urlencode({"start": end - DAY, "end": end, "period": "h", "tz": "UTC"})
     return [(f"/api/v1{path.path}", query) for history in HISTORIES for path in history.paths[:1]]
 
@@ -66,6 +66,6 @@ def _request(app: _Application, path: str, query: str) -> str:
     environ: dict[str, Any] = {"PATH_INFO": path, "QUERY_STRING": query, OWN_REQUEST: True}
     setup_testing_defaults(environ)
     statuses: list[str] = []
-    for _part in app(environ, lambda status, headers, exc_info=None: statuses.append(status)):
+    for _chunk in app(environ, lambda status, headers, exc_info=None: statuses.append(status)):
         pass
     return statuses[0]

@@ -1,7 +1,7 @@
-"""A gunicorn worker in which no client, however slow or silent, occupies a thread.
+"""A gunicorn worker in which no slow or silent client occupies a thread.
 
-All threads wait for events of all connections. The thread that wakes reads what has arrived, and goes on only with a
-complete request. No thread blocks on a socket: bytes that a client does not take at once are sent when it is ready.
+All threads wait for events of all connections. The thread that wakes reads what has arrived, and continues only with a
+complete request. No thread blocks on a socket: unsent bytes wait until the client is ready.
 """
 
 import errno
@@ -19,31 +19,32 @@ from typing import Any
 
 from gunicorn.http import get_parser
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, NoMoreData, ParseException
+from gunicorn.sock import UnixSocket
 from gunicorn.workers.gthread import ThreadWorker
 
 from analytics_service.clickhouse.errors import ANY_FAILURE
 from analytics_service.http.errors import malformed_request, new_request_id
 from analytics_service.logs import REQUEST_ID
 
-# Seconds within which a request's head must arrive, and within which a client must read some of its answer.
+# Seconds within which a request's head must arrive, and a client must read some of its answer.
 _PATIENCE = 10.0
-# Seconds that a connection stays open after its last answer, so that the client reads it.
+# Seconds that a connection stays open after its last answer, so that the client can read it.
 _LINGER = 2.0
 # Seconds that clients have to read their answers when the worker stops.
 _STOP_PATIENCE = 4.0
-# At this limit, the connection with the nearest deadline is closed to make room. Other open files have an allowance.
+# At this limit, the connection with the nearest deadline is closed to make room. _OTHER_FILES are kept for other uses.
 _MAX_CONNECTIONS, _OTHER_FILES = 8192, 512
-# Bytes that the kernel may hold of an answer, half of them overhead. By default it takes up to 4 MiB, and keeps them
+# Bytes of an answer that the kernel may buffer, half of them overhead. By default it takes up to 4 MiB, and keeps them
 # after the connection is closed.
 _SEND_BUFFER = 2**18
-# Bytes of unread answers, here and in the kernel. Beyond it, the clients that made least progress are cut off.
+# Bytes of unread answers, here and in the kernel. Above this limit, the slowest clients are cut off.
 _MAX_UNSENT = 256 * 2**20
-# Bytes of a request line with its headers, and of what is read at once.
+# Bytes of a request line with its headers, and of one read.
 _LARGEST_HEAD = _READ_SIZE = 2**16
-# A C struct linger: on, with 0 seconds.
+# A C `struct linger`: on, 0 seconds.
 _DROP = struct.pack("ii", 1, 0)
 _BODY_HEADERS = {"TRANSFER-ENCODING", "CONTENT-LENGTH"}
-# Exceptions of gunicorn's parser, and the kind of error to answer.
+# Exceptions of gunicorn's parser, with the kind of error to answer.
 _MALFORMED = (
     (LimitRequestLine, "uri_too_long"),
     (LimitRequestHeaders, "headers_too_large"),
@@ -55,10 +56,10 @@ _WRITE = select.EPOLLOUT | select.EPOLLONESHOT
 
 
 class ClientConnection:
-    """A client's connection that never blocks, used by one thread at a time: received and unsent bytes.
+    """A client's non-blocking connection, with its received and unsent bytes. One thread at a time uses it.
 
-    `deadline` is the monotonic second at which it is closed unless it makes progress. `sock`, `client` and `server` are
-    gunicorn's names; gunicorn reads and writes the connection as if it were a socket.
+    The connection is closed at `deadline` (monotonic seconds) unless it makes progress. gunicorn uses it like a socket,
+    and knows `sock`, `client` and `server`.
     """
 
     def __init__(self, client_socket: socket.socket, client: object, cfg: Any) -> None:
@@ -78,25 +79,24 @@ class ClientConnection:
         self._waiting: deque[memoryview] = deque()
 
     def recv(self, size: int) -> bytes:
-        """The bytes that were received and not read yet. If a malformed head makes gunicorn's parser ask for more, they
-        are empty, which means the end."""
+        """The received bytes. Empty, which means the end, if gunicorn's parser asks for more after a malformed head."""
         received, self._received = self._received, b""
         return received
 
     def sendall(self, data: bytes) -> None:
-        """Queue data, which `flush` sends."""
+        """Queue data for `flush`."""
         self._waiting.append(memoryview(data))
         self.unsent += len(data)
 
     def _ignore(self, *arguments: object) -> None:
-        """gunicorn's interim answer 100: no body is read, and the final answer follows at once (RFC 9110, 10.1.1). And
-        what it does when an answer breaks off: the worker first sends what is queued."""
+        """Ignores gunicorn's interim answer 100, because the final answer follows at once (RFC 9110, 10.1.1), and its
+        shutdown after a broken answer, because the worker first sends queued data."""
 
     send = shutdown = settimeout = close = _ignore
 
     def receive(self) -> bool:
-        """Read what the client has sent. Its first bytes set the deadline for the rest of a request's head. False when
-        the client has closed the connection."""
+        """Read received bytes; False if the client has closed the connection. The first bytes of a request's head set
+        the deadline for the rest."""
         try:
             received = self.socket.recv(_READ_SIZE)
         except BlockingIOError:
@@ -108,12 +108,12 @@ class ClientConnection:
         return bool(received)
 
     def has_more(self) -> bool:
-        """Whether anything was received after the last request."""
+        """Whether bytes were received after the last request."""
         self._received = self.parser.unreader.take_buffered() + self._received
         return bool(self._received)
 
     def has_request(self) -> bool:
-        """Whether a complete head was received. LimitRequestHeaders if it is too long."""
+        """Whether a request's complete head was received. LimitRequestHeaders if it is too long."""
         if b"\r\n\r\n" in self._received:
             return True
         if len(self._received) > _LARGEST_HEAD:
@@ -121,7 +121,7 @@ class ClientConnection:
         return False
 
     def flush(self) -> None:
-        """Send as much as the client takes now. What it takes renews the deadline."""
+        """Send as much as the client takes now. Each byte taken renews the deadline."""
         while self._waiting:
             try:
                 sent = self.socket.sendmsg(self._waiting)
@@ -135,15 +135,14 @@ class ClientConnection:
                 self._waiting[0] = self._waiting[0][sent:]
 
     def drain(self) -> None:
-        """Close the sending side, and ignore further input. Closing the connection while the client still sends would
-        reset it, and the client might lose the answer."""
+        """Close the sending side, and ignore further input. Closing both sides while the client still sends would reset
+        the connection, and the client might lose the answer."""
         self.is_draining = True
         self.deadline = time.monotonic() + _LINGER
         self.socket.shutdown(socket.SHUT_WR)
 
     def end(self) -> None:
-        """Close the socket. What a client that is cut off has not taken is dropped: the kernel would keep its part,
-        even a whole answer if the next request waits for that to be taken."""
+        """Close the socket. Drops the bytes that a client has not read: otherwise the kernel would keep them."""
         if self.unsent or self.is_ahead:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DROP)
         self.socket.close()
@@ -153,11 +152,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     """A worker whose threads share one epoll. Each event is delivered to one thread, which then owns the connection."""
 
     def run(self) -> None:
-        """Serve until told to stop. This thread only checks deadlines, so it is always free to notify gunicorn."""
+        """Serve until stopped. This thread only checks deadlines, so it is always free to notify gunicorn."""
         self._lock = threading.RLock()
         self._connections: dict[int, ClientConnection] = {}
         self._listeners = {listener.fileno(): listener for listener in self.sockets}
-        # The limit of open files is raised as far as allowed.
+        # Raise the limit of open files as far as needed and allowed.
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         files = min(max(soft, _MAX_CONNECTIONS + _OTHER_FILES), hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
@@ -167,9 +166,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._epoll.register(self._ended, select.EPOLLIN)
         for listener in self.sockets:
             listener.setblocking(False)
-            # Connections inherit these options. The time-out holds for answers that are with the kernel alone.
+            # Connections inherit these options. The time-out covers answers that only the kernel still holds.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER // 2)
-            if listener.sock.family != socket.AF_UNIX:
+            if not isinstance(listener, UnixSocket):
                 listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(1000 * _PATIENCE))
             self._epoll.register(listener, _READ)
         for _ in range(self.cfg.threads):
@@ -183,11 +182,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._stop()
 
     def handle_exit(self, sig: int, frame: object) -> None:
-        """SIGTERM: stop, once the main thread wakes."""
+        """SIGTERM: stop when the main thread wakes."""
         self.alive = False
 
     def handle_error(self, req: Any, client: ClientConnection, addr: object, exc: BaseException) -> None:
-        """Answer a request that gunicorn cannot parse, or that failed outside of the application."""
+        """Answer a request that gunicorn cannot parse, or that failed outside the application."""
         kind = next((kind for raised, kind in _MALFORMED if isinstance(exc, raised)), "internal")
         # Other applications have no instruments.
         if (instruments := getattr(self.wsgi, "instruments", None)) is not None:
@@ -200,19 +199,19 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         client.sendall(malformed_request(kind, request_id, any_origin=getattr(self.wsgi, "any_origin", False)))
 
     def _stop(self) -> None:
-        """Close the listeners, then wait for the connections. A client that has just connected, or just received an
-        answer, may be sending a request."""
+        """Close the listeners, then wait for the connections: a client that has just connected or received an answer
+        may be sending a request."""
         with self._lock:
             for number, listener in self._listeners.items():
                 self._epoll.unregister(number)
                 listener.close()
             self._listeners.clear()
-        begun = time.monotonic()
-        while self._connections and time.monotonic() < begun + self.cfg.graceful_timeout:
+        started = time.monotonic()
+        while self._connections and time.monotonic() < started + self.cfg.graceful_timeout:
             with self._lock:
                 for connection in self._connections.values():
                     is_answered = connection.unsent or connection.is_draining
-                    last = begun + (_STOP_PATIENCE if is_answered else _LINGER)
+                    last = started + (_STOP_PATIENCE if is_answered else _LINGER)
                     connection.deadline = min(connection.deadline, last)
             self._close_late()
             self.notify()
@@ -234,18 +233,18 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             is_new = number in self._listeners
             connection = self._accepted(number) if is_new else self._connections.get(number)
             if connection is None or connection.busy:
-                # Another worker was faster, or it is being closed.
+                # Another worker was faster, or the connection is being closed.
                 return
             connection.busy = True
-        self._go_on(connection)
+        self._process(connection)
 
     def _accepted(self, number: int) -> ClientConnection | None:
-        """A new connection of a listener; None if there is none."""
+        """A new connection of a listener, or None."""
         listener = self._listeners[number]
         try:
             accepted, client = listener.accept()
         except OSError as error:
-            # The client has gone, or this machine has no more files.
+            # The client has gone, or this process may open no more files.
             accepted, is_full = None, error.errno in (errno.EMFILE, errno.ENFILE)
         else:
             is_full = len(self._connections) >= self._max_connections
@@ -257,24 +256,24 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return None
         connection = ClientConnection(accepted, client, self.cfg)
         self._connections[connection.fileno()] = connection
-        # EPOLLONESHOT even without events: otherwise a connection that breaks off would wake all threads repeatedly.
+        # EPOLLONESHOT even without events: otherwise a broken connection would wake all threads repeatedly.
         self._epoll.register(connection, select.EPOLLONESHOT)
         return connection
 
-    def _go_on(self, connection: ClientConnection) -> None:
+    def _process(self, connection: ClientConnection) -> None:
         """Send, receive and answer what is possible now; then wait for the connection's next event, or close it."""
-        goes_on = False
+        stays_open = False
         try:
-            goes_on = self._is_open_after(connection)
+            stays_open = self._advance(connection)
         except OSError:
             pass
         except Exception:
             self.log.exception("A connection failed")
-        if not goes_on:
+        if not stays_open:
             self._close(connection)
             return
         unsent = connection.unsent
-        # Whoever sends many requests at once can be written to, so its next turn comes after all that wait now.
+        # A client with more requests waits for "writable", which is immediate, so it queues behind the other clients.
         events = _WRITE if unsent or connection.is_ahead else _READ
         with self._lock:
             connection.busy = False
@@ -282,8 +281,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if unsent:
             self._close_idle(_excess)
 
-    def _is_open_after(self, connection: ClientConnection) -> bool:
-        """Send and receive what is possible now, and answer a request if one is complete. False at the end."""
+    def _advance(self, connection: ClientConnection) -> bool:
+        """Send and receive what is possible now, and answer a complete request. False if the connection has ended."""
         if connection.unsent:
             connection.flush()
         elif not (connection.is_ahead or connection.receive()):
@@ -296,14 +295,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return True
 
     def _answer_next(self, connection: ClientConnection) -> bool:
-        """Answer the next request if its head is complete. Whether its client has sent more, and stays."""
+        """Answer the next request if its head is complete. True if the client stays and has sent more."""
         stays = False
         try:
             if not connection.has_request():
                 return False
             request = next(connection.parser)
             if _BODY_HEADERS & {name for name, value in request.headers if value != "0"}:
-                # No path takes a body, so it is not read, and the answer closes the connection.
+                # No path takes a body, so the body is not read and the answer closes the connection.
                 request.force_close()
             stays = self.handle_request(request, connection)
         except (NoMoreData, StopIteration):
@@ -319,7 +318,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._close_idle(lambda idle: [connection for connection in idle if connection.deadline <= now])
 
     def _close_idle(self, choose: Callable[[list[ClientConnection]], Iterable[ClientConnection]]) -> None:
-        """Close some of the connections that no thread uses."""
+        """Close the connections that `choose` selects from those that no thread uses."""
         with self._lock:
             for connection in choose([connection for connection in self._connections.values() if not connection.busy]):
                 self._close(connection)
@@ -327,12 +326,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def _close(self, connection: ClientConnection) -> None:
         with self._lock:
             del self._connections[connection.fileno()]
-            # This also removes it from the epoll.
+            # Closing also removes the connection from the epoll.
             connection.end()
 
 
 def _excess(idle: list[ClientConnection]) -> Iterable[ClientConnection]:
-    """The clients that make least progress, if unread answers take too much memory."""
+    """The slowest clients, if unread answers take too much memory."""
     slow = sorted((connection for connection in idle if connection.unsent), key=_DEADLINE)
     excess = sum(connection.unsent + _SEND_BUFFER for connection in slow) - _MAX_UNSENT
     for connection in slow:

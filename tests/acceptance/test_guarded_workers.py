@@ -35,5 +35,5 @@ def test_changed_keys_are_taken_into_use_at_hup(service: Service, own: Service, 
     # A new service could not start with this.
     file.write_text("malformed")
     process.send_signal(signal.SIGHUP)
-    other.says(process, "The running gunicorn goes on.")
+    other.says(process, "The running gunicorn continues.")
     assert status(other.bind, bob) == 200

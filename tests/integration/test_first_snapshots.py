@@ -166,7 +166,7 @@ def test_what_a_source_cannot_give_is_left_to_the_scheduler(
     take_first_snapshots(settings, Failing(error), store)
     assert set(read_heads(store)) == ALL - {"routes"}
     (said,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
-    assert said.startswith(f"routes: there is no snapshot of now; the scheduler goes on trying. {told}")
+    assert said.startswith(f"routes: there is no current snapshot; the scheduler keeps trying. {told}")
 
 
 def test_a_source_that_gives_nothing_is_an_error_unless_there_is_something_to_serve(
@@ -180,7 +180,7 @@ def test_a_source_that_gives_nothing_is_an_error_unless_there_is_something_to_se
     store.execute("TRUNCATE TABLE snapshot")
     broken.may_hang = False
     take_first_snapshots(settings, broken, store)
-    assert "prices: there is no snapshot of now" in caplog.text
+    assert "prices: there is no current snapshot" in caplog.text
 
 
 def test_a_full_disk_keeps_nobody_from_what_is_there(
@@ -194,7 +194,7 @@ def test_a_full_disk_keeps_nobody_from_what_is_there(
     full.may_hang = False
     take_first_snapshots(settings, full, store)
     assert caplog.messages[-len(JOBS)] == (
-        "prices: there is no snapshot of now; the scheduler goes on trying. "
+        "prices: there is no current snapshot; the scheduler keeps trying. "
         "The disk of ClickHouse is full (insert into observation). Free space on it."
     )
 

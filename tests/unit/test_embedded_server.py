@@ -101,7 +101,7 @@ def test_without_one_a_server_has_the_ports_that_it_had_last(server: EmbeddedSer
             "ended with exit code 1. It printed 'Cannot open users.xml'.",
         ),
         ([], -11, "was killed by signal 11."),
-        ([], -9, "was killed by signal 9, as the system does when memory runs out."),
+        ([], -9, "was killed by signal 9, possibly because memory ran out."),
         (["chdb-core is not installed."], UNUSABLE, "cannot be started: chdb-core is not installed."),
     ],
 )

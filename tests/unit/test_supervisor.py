@@ -175,8 +175,8 @@ def test_a_child_that_dies_is_restarted_after_a_delay(running: Scene, caplog: py
     assert running.starts == 2
     running.supervisor.check()
     assert caplog.messages == [
-        "The test program was killed by signal 9, as the system does when memory runs out. See the log. "
-        "It is restarted in 1.0 s.",
+        "The test program was killed by signal 9, possibly because memory ran out. See the log. "
+        "Restarting it in 1.0 s.",
         "The test program is ready again.",
     ]
 
@@ -194,7 +194,7 @@ def test_a_restart_that_cannot_adapt_is_tried_again(running: Scene, caplog: pyte
     running.die()
     adapt, running.program.adapt = running.program.adapt, fail
     running.check_after(1.0)
-    assert caplog.messages[-1] == "The test program could not be started: The disk is full. It is restarted in 2.0 s."
+    assert caplog.messages[-1] == "The test program could not be started: The disk is full. Restarting it in 2.0 s."
     assert running.program.adapted == []
     running.program.adapt = adapt
     running.check_after(2.0)
@@ -224,7 +224,7 @@ def test_a_restart_that_the_system_refuses_is_tried_again(running: Scene, caplog
     for _ in range(20):
         running.check_after(2.0)
     why = "The test program could not be started: [Errno 12] no memory."
-    assert caplog.messages[1:3] == [f"{why} It is restarted in {seconds} s." for seconds in (2.0, 2.0)]
+    assert caplog.messages[1:3] == [f"{why} Restarting it in {seconds} s." for seconds in (2.0, 2.0)]
     running.program.next_child, running.program.is_ready = FakeChild, lambda: False
     running.check_after(2.0)
     running.check_after(1.0)
@@ -252,7 +252,7 @@ def test_a_child_that_does_not_answer_twenty_times_is_killed_and_restarted(
     assert running.child.events == []
     running.check_after(0.1)
     assert running.child.events == ["killed", "pipe closed"]
-    assert caplog.messages == ["The test program has not answered for 20 s. See the log. It is restarted in 1.0 s."]
+    assert caplog.messages == ["The test program has not answered for 20 s. See the log. Restarting it in 1.0 s."]
     running.check_after(1.0)
     assert running.starts == 2
     # The new child may miss as many.
@@ -275,7 +275,7 @@ def test_a_child_with_a_fault_is_killed_and_restarted_although_it_answers(
     running.program.fault = lambda: "has lost its memory"
     running.check_after(1.0)
     assert running.child.events == ["killed", "pipe closed"]
-    assert caplog.messages == ["The test program has lost its memory. See the log. It is restarted in 1.0 s."]
+    assert caplog.messages == ["The test program has lost its memory. See the log. Restarting it in 1.0 s."]
 
 
 def test_a_stop_asks_the_child_and_waits_for_its_end(running: Scene) -> None:
@@ -292,7 +292,7 @@ def test_a_child_that_does_not_stop_is_killed_after_the_grace_period(
     scene.supervisor.start()
     scene.supervisor.stop()
     assert scene.child.events == ["asked to stop", "waited 30 s", "killed", "pipe closed"]
-    assert caplog.messages == ["The test program did not stop in 30 s and is killed."]
+    assert caplog.messages == ["The test program did not stop in 30 s. Killing it."]
 
 
 @pytest.mark.parametrize("noticed", [True, False])
@@ -337,7 +337,7 @@ def test_delays_grow_with_each_short_lived_start_and_a_long_lived_one_begins_a_n
     for lifetime in (59.9, 59.9, 59.9, 59.9, 60.0, 0.5):
         scene.die(after=lifetime)
         scene.check_after(3.0)
-    delays = [float(message.split()[-2]) for message in caplog.messages if "restarted in" in message]
+    delays = [float(message.split()[-2]) for message in caplog.messages if "Restarting it in" in message]
     assert delays == [1.0, 2.0, 3.0, 3.0, 1.0, 2.0]
 
 
@@ -361,7 +361,7 @@ def test_a_replacement_that_the_system_refuses_leaves_the_running_child(
     running.supervisor.replace()
     assert running.child.events == []
     why = "The test program could not be started: [Errno 12] no memory."
-    assert caplog.messages == [f"{why} The running one goes on."]
+    assert caplog.messages == [f"{why} The running one continues."]
 
 
 def test_a_replacement_that_dies_is_restarted(running: Scene) -> None:
