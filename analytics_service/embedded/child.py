@@ -1,7 +1,7 @@
-"""The process that runs the embedded ClickHouse: `python -m` this module, with the server's folder as its argument.
+"""The process of the embedded ClickHouse: `python -m analytics_service.embedded.child FOLDER`.
 
-It serves until its standard input ends, which also happens when its parent process is gone. Then it ends at once, as in
-a crash; acknowledged data is not lost. An orderly end is not possible: ClickHouse would end its own session before it
+It serves until its standard input ends, which also happens when its parent process is gone. It then ends at once, as in
+a crash; acknowledged data is not lost. An orderly end would be unsafe: ClickHouse would end its own session before it
 stops listening, and that session's user needs no password.
 """
 
@@ -18,17 +18,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NoReturn
 
-# The entry point and the configuration are known to work with this version; setup.cfg pins the same version.
+# The entry point and the configuration are known to work with this version, which setup.cfg pins.
 VERSION = "26.9.0"
-# EX_CONFIG of sysexits.h: restarting does not help until the installation changes.
+# EX_CONFIG of sysexits.h: a restart does not help until the installation changes.
 UNUSABLE = 78
 INSTALL = "Install it with `pip install 'analytics-service[embedded]'`, or set ANALYTICS_CLICKHOUSE_URL."
 # The number of the system call openat on Linux.
 _OPENAT = {"x86_64": 257, "aarch64": 56}
-# linux/prctl.h: no new privileges, which a filter needs, and a filter of system calls.
+# linux/prctl.h: a filter of system calls, which requires "no new privileges".
 _NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2
-# A query that never ends keeps the listeners open. HTTP comes last, so a server that answers it is complete. The query
-# has no priority: with that of the service, researchers' queries would wait for it, a second at each block.
+# A query that never ends keeps the listeners open. HTTP starts last, so a server that answers HTTP is complete. The
+# query has no priority: with the service's, researchers' queries would wait for it, a second at each block.
 _SERVE = (
     "SYSTEM START LISTEN TCP; SYSTEM START LISTEN HTTP; "
     "SELECT sleepEachRow(3) FROM numbers(1000000000) "
@@ -37,7 +37,7 @@ _SERVE = (
 
 
 def main(folder: str) -> None:
-    """Serve from a folder made by configuration.write_configuration."""
+    """Serve from a folder that `write_configuration` filled."""
     # The configuration is read from the working directory, also while chdb is imported.
     os.chdir(folder)
     threading.Thread(target=_end_with_input, daemon=True).start()
@@ -45,26 +45,26 @@ def main(folder: str) -> None:
     _require_version()
     _refuse_sqlite()
     chdb = _chdb()
-    # SQL's function `file` would read whatever this process can, for anybody, and from a pipe wait for ever. This one
-    # takes its name, and no argument, so every call is refused before Python is asked.
+    # SQL's function `file` would let anybody read what this process can, and hang on a pipe. This function replaces it
+    # and takes no argument, so every call is refused before it reaches Python.
     chdb.create_function("file", lambda: "", [], "String")
-    # With other formats clients cannot read the server's answers. ClickHouse cannot sync folders of a relative path.
+    # Clients cannot read answers in other formats. ClickHouse cannot sync folders with a relative path.
     chdb.query(_SERVE, "TabSeparated", path=str(Path("data").absolute()))
 
 
 def _empty(folder: Path) -> Path:
-    """The folder, without files that a killed server has left behind."""
+    """The folder, emptied of files that a killed server left."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
 def _refuse_sqlite() -> None:
-    """Let no file be opened with O_NOFOLLOW from now on, as only SQLite does. SQL's `sqlite` makes the file that it
-    names before ClickHouse asks for a grant: one among ClickHouse's own keeps it from starting again."""
+    """Forbid opening files with O_NOFOLLOW, which only SQLite does. SQL's `sqlite` creates its file before ClickHouse
+    checks grants, and such a file among ClickHouse's own would keep it from starting."""
     if sys.platform != "linux" or platform.machine() not in _OPENAT:
         return
-    # Instructions of the kernel's packet filter: code, jumps if true and false, operand. Folders are opened as before.
+    # Instructions of the kernel's packet filter: code, jumps if true and false, operand. Folders may still be opened.
     code = (
         (0x20, 0, 0, 0),  # Load the number of the call.
         (0x15, 0, 4, _OPENAT[platform.machine()]),
@@ -72,7 +72,7 @@ def _refuse_sqlite() -> None:
         (0x54, 0, 0, os.O_NOFOLLOW | os.O_DIRECTORY),
         (0x15, 0, 1, os.O_NOFOLLOW),
         (0x06, 0, 0, 0x00050000 | errno.EACCES),  # The call fails.
-        (0x06, 0, 0, 0x7FFF0000),  # It is made.
+        (0x06, 0, 0, 0x7FFF0000),  # The call is made.
     )
     filter_ = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in code))
     program = struct.pack("HP", len(code), ctypes.addressof(filter_))
@@ -93,7 +93,7 @@ def _require_version() -> None:
     except PackageNotFoundError:
         _refuse(f"the package chdb-core is not installed. {INSTALL}")
     if installed != VERSION:
-        _refuse(f"chdb-core is {installed}, and only {VERSION} is known to work. {INSTALL}")
+        _refuse(f"chdb-core has version {installed}; only {VERSION} is known to work. {INSTALL}")
 
 
 def _chdb() -> Any:

@@ -1,4 +1,4 @@
-"""Provides the ClickHouse of a command: the server named by URL, that of another process, or a server started here."""
+"""Provides the ClickHouse of a command: a server by URL, another process's server, or a server started here."""
 
 import logging
 import os
@@ -20,27 +20,26 @@ from analytics_service.supervisor import Supervisor, run_children
 
 log = logging.getLogger(__name__)
 
-# Seconds to wait for a folder whose holder has ended while its server still runs, and for a holder that is starting its
+# Seconds to wait for a folder whose holder has ended but whose server still runs, and for a holder that starts its
 # server, which takes long after a crash.
 _LOCK_SECONDS = 30.0
 _START_SECONDS = EmbeddedServer.ready_seconds + 10
-# Set in the environment of a service's parts once the service has found its ClickHouse. The parts start even if it is
-# away at the moment, and never start a ClickHouse themselves: that would take the data folder from the service, or from
-# the next service if this one was killed.
+# Set in the environment of a service's child processes once it has found its ClickHouse. They start even if ClickHouse
+# is away, and never start one themselves: it would take the data folder from this service, or from the next service.
 FOUND = "_ANALYTICS_CLICKHOUSE_FOUND"
-# Seconds that the data folder may be free. During this time the command can be restarted.
+# Seconds that the data folder may be free, in which its command can be restarted.
 _PATIENCE = 30.0
-# Seconds between two looks.
+# Seconds between checks.
 _PAUSE = 1.0
 
 
 @contextmanager
 def clickhouse(settings: Settings, command: str, *, attach: bool = True) -> Iterator[Settings]:
-    """Settings with which a Store reaches a running ClickHouse, for the duration of the block.
+    """Settings with which a Store reaches a running ClickHouse during the block.
 
-    This is the server that ANALYTICS_CLICKHOUSE_URL names, or the server that another process of this user runs in the
-    data folder, or a server started here on behalf of `command` and stopped at the end. With `attach` false, another
-    process's server is an EmbeddedServerError. Parts of a service use its server.
+    ClickHouse is the server of ANALYTICS_CLICKHOUSE_URL, or another process's server in the data folder, or a server
+    started here for `command` and stopped at the end. With `attach` false, another process's server is an
+    EmbeddedServerError. Child processes of a service use its server.
     """
     if settings.clickhouse_url is not None or FOUND in os.environ:
         yield settings
@@ -64,20 +63,20 @@ def clickhouse(settings: Settings, command: str, *, attach: bool = True) -> Iter
 
 
 def keep_query_log(settings: Settings) -> None:
-    """Make the server keep the entries that operators need. A failure is only logged."""
+    """Make the server keep the log of queries that operators need. A failure is only logged."""
     with closing(Store(settings)) as store:
         try:
-            # The view can be created only after the server has created its own table.
+            # The view needs the server's own table, which the first flush creates.
             store.execute("SYSTEM FLUSH LOGS", in_database=False)
             for script in sql_scripts("embedded"):
                 for statement in split_statements(script.read_text("utf-8")):
                     store.execute(statement, in_database=False)
         except AnalyticsError as error:
-            log.warning("Queries are not logged: %s", error)
+            log.warning("Slow queries are not logged: %s", error)
 
 
 def attach(settings: Settings) -> Settings | None:
-    """The settings, if their ClickHouse already runs, by URL or in another process; None if it does not."""
+    """The settings, if their ClickHouse is named by URL or already runs in another process; else None."""
     if settings.clickhouse_url is not None:
         return settings
     folder = DataFolder(settings.data_dir)
@@ -85,7 +84,7 @@ def attach(settings: Settings) -> Settings | None:
 
 
 def require_attachable(settings: Settings) -> Settings:
-    """As `attach`, but EmbeddedServerError when no ClickHouse runs, unless gunicorn was started with one."""
+    """Like `attach`, but EmbeddedServerError if no ClickHouse runs, unless gunicorn was started with one."""
     reached = attach(settings)
     if reached is None and FOUND not in os.environ:
         raise EmbeddedServerError(
@@ -97,20 +96,19 @@ def require_attachable(settings: Settings) -> Settings:
 
 @contextmanager
 def serve_clickhouse(folder: DataFolder, lock: int, settings: Settings) -> Iterator[None]:
-    """An embedded server in a locked folder for the duration of the block, announced to other commands."""
+    """Run an embedded server in a locked folder during the block, announced to other commands."""
     with run_children([Supervisor(EmbeddedServer(folder, lock, settings))]):
         try:
             yield
         finally:
-            # On a full disk the announcement stays. It names a process that is about to end, so it is soon recognised
-            # as outdated.
+            # On a full disk the announcement stays. It names a process that is ending, so it soon counts as outdated.
             with suppress(OSError):
                 folder.announce(None)
 
 
 def _lock(folder: DataFolder, command: str, settings: Settings, attach: bool) -> int | None:
-    """The folder's lock; None when the command may attach to another process's server."""
-    begun = time.monotonic()
+    """The folder's lock; None if the command may attach to another process's server."""
+    started = time.monotonic()
     while True:
         lock = folder.lock(command, settings.bind, settings.source)
         if lock is not None:
@@ -122,7 +120,7 @@ def _lock(folder: DataFolder, command: str, settings: Settings, attach: bool) ->
             if folder.running() is not None:
                 return None
         patience = _START_SECONDS if holder is not None and holder.alive else _LOCK_SECONDS
-        if time.monotonic() > begun + patience:
+        if time.monotonic() > started + patience:
             raise EmbeddedServerError(_in_use(folder, holder))
         time.sleep(0.05)
 
@@ -132,7 +130,7 @@ def _in_use(folder: DataFolder, holder: FolderHolder | None) -> str:
     stop = f" with `kill {holder.pid}`" if holder else ""
     return (
         f"The data folder {folder.root} is in use by {who}. "
-        f"Stop that{stop}, or name another folder with --data-dir or ANALYTICS_DATA_DIR."
+        f"Stop it{stop}, or name another folder with --data-dir or ANALYTICS_DATA_DIR."
     )
 
 
@@ -140,11 +138,11 @@ def _in_use(folder: DataFolder, holder: FolderHolder | None) -> str:
 def ending_with_holder(
     settings: Settings, on_failure: Callable[[], None], patience: float = _PATIENCE
 ) -> Iterator[None]:
-    """Watch the command that runs a service's embedded ClickHouse, for the duration of the block.
+    """Watch the command that runs a service's embedded ClickHouse during the block.
 
-    `settings` are those with which a ClickHouse was found. `on_failure` is called from another thread when no command
-    has held the data folder for `patience` seconds; the block's end then raises EmbeddedServerError. No watch is needed
-    for a service on its own server, a part of `up`, or a service on a server that is named by URL.
+    Calls `on_failure` from another thread when no command has held the data folder for `patience` seconds; the end of
+    the block then raises EmbeddedServerError. Services on their own server, child processes of `up`, and services on a
+    server named by URL need no watch.
     """
     folder = DataFolder(settings.data_dir)
     holder = None if settings.clickhouse_url is not None or FOUND in os.environ else folder.holder()
@@ -152,7 +150,7 @@ def ending_with_holder(
         yield
         return
     log.warning(
-        "ClickHouse is run by process %d (`%s`) in the data folder %s. When that ends, so does this service.",
+        "Process %d (`%s`) runs ClickHouse in the data folder %s. This service ends when that process ends.",
         holder.pid,
         holder.command,
         folder.root,
@@ -177,5 +175,5 @@ def ending_with_holder(
         if gone.is_set():
             raise EmbeddedServerError(
                 f"Process {holder.pid} (`{holder.command}`) has ended, and with it the ClickHouse in the data folder "
-                f"{folder.root}. Start this service again: it then runs one of its own."
+                f"{folder.root}. Start this service again: it then runs its own ClickHouse."
             )

@@ -1,4 +1,4 @@
-"""Fills the templates of the embedded ClickHouse's configuration: config.xml and users.xml, as for any server."""
+"""Fills in the embedded ClickHouse's configuration: config.xml and users.xml."""
 
 import hashlib
 import os
@@ -14,14 +14,14 @@ from analytics_service.config.private_files import NewFile
 from analytics_service.store.researcher import fixed_settings, researcher_grants
 
 USER = "analytics"
-# The longest parameter of a query, bytes: some 200,000 ids. The default is enough for 2,000.
+# Bytes of the longest query parameter, enough for some 200,000 ids. The default is enough for 2,000.
 _PARAMETER_BYTES = 16 * 2**20
-# The user for people. The limits below leave most of the machine to the service.
+# The user for people. Its limits leave most of the machine to the service.
 RESEARCHER = "researcher"
-# Seconds for each query of that user.
+# Seconds that a query of this user may take.
 _QUERY_SECONDS = 300
 _HTTP_PORT = re.compile("<http_port>([0-9]+)</http_port>")
-# Files with a container's memory limit, in both versions of control groups. Without a limit, they have no number.
+# Files with a container's memory limit, in both versions of control groups. They have no number without a limit.
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
@@ -35,16 +35,16 @@ class Access:
 
 
 def configured_port(folder: Path) -> int | None:
-    """The port for HTTP that a server in this folder had last; None if there was none."""
+    """The last HTTP port of the server in this folder; None if there was none."""
     try:
-        found = _HTTP_PORT.search((folder / "config.xml").read_text("utf-8"))
+        match = _HTTP_PORT.search((folder / "config.xml").read_text("utf-8"))
     except OSError:
-        found = None
-    return int(found[1]) if found else None
+        match = None
+    return int(match[1]) if match else None
 
 
 def write_configuration(folder: Path, port: int, access: Access) -> None:
-    """Write the files that the server reads at its start into its own folder. `port` is for HTTP."""
+    """Write the configuration files that the server reads at its start. `port` is for HTTP."""
     config = _template("config.xml").format(http=port, tcp=native_port(port), kept=KEPT_FREE)
     # The server looks for both names in its working directory.
     for name in ("config.xml", "clickhouse-local.xml"):
@@ -82,7 +82,6 @@ def _replace(path: Path, content: str) -> None:
 
 
 def _processors() -> int:
-    """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 

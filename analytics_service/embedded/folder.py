@@ -1,4 +1,4 @@
-"""The data folder of the embedded ClickHouse: its holder, the address of its server, its passwords."""
+"""The data folder of the embedded ClickHouse: its holder, its server's address and its passwords."""
 
 import errno
 import fcntl
@@ -17,16 +17,16 @@ from analytics_service.errors import AnalyticsError, EmbeddedServerError, Settin
 
 log = logging.getLogger(__name__)
 
-# Bytes of the records, which are written in place: a file that is there needs no more of a disk that is full.
+# Bytes of a record. Records are written in place, which needs no more space on a full disk.
 _RECORD_BYTES = 1024
-# The folder of a backup, on the disk `backups`, while `backup` or `restore` is at work.
+# The folder on the disk `backups` that `backup` and `restore` work in.
 UNFINISHED = "unfinished"
 # The mode of files that only their owner may read.
 _PRIVATE = 0o600
-# A link could lead to a file of another program, and opening a pipe would block.
+# A link could lead to another program's file, and opening a pipe would block.
 _OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-# What is wrong with a path, or with this user's rights, and not with the disk.
+# Errors of a path or of this user's rights, rather than of the disk.
 _WRONG_PATH = {
     getattr(errno, name)
     for name in ["EACCES", "EPERM", "EEXIST", "EISDIR", "ELOOP", "ENAMETOOLONG", "ENOENT", "ENOTDIR"]
@@ -35,7 +35,7 @@ _WRONG_PATH = {
 
 @dataclass(frozen=True, slots=True)
 class FolderHolder:
-    """The process that holds a data folder, its HTTP address if it serves HTTP, and its configured source, if any."""
+    """The process that holds a data folder, with its HTTP address if it serves HTTP, and its configured source."""
 
     pid: int
     command: str
@@ -44,7 +44,7 @@ class FolderHolder:
 
     @property
     def alive(self) -> bool:
-        """Whether a process with that id exists."""
+        """Whether a process with this id exists."""
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -55,7 +55,7 @@ class FolderHolder:
 
 
 class DataFolder:
-    """Paths and small files of a data folder. Only its owner can read them."""
+    """The paths and small files of a data folder. Only its owner can read them."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
@@ -66,10 +66,10 @@ class DataFolder:
         self._running = self.root / RUNNING
 
     def create(self) -> None:
-        """Create the folders. SettingError when this user cannot have them, or when others could change their content.
+        """Create the folders. SettingError if this user cannot use them, or if others could change their content.
 
-        Folders of this user become private: ClickHouse's completely, while others may still read the root, which may
-        hold more than this service's files.
+        Only this user may write to its folders. Others may still read the root, which may hold other files, but not
+        ClickHouse's folder.
         """
         try:
             for folder, forbidden in ((self.root, 0o022), (self.server, 0o077)):
@@ -85,14 +85,13 @@ class DataFolder:
         if status.st_mode & stat.S_IWOTH:
             raise SettingError(
                 f"Every user may write to the folder {folder}, so the data folder {self.root} is not safe. "
-                f"If it is for this service alone and nobody has changed anything there, `chmod 700 {folder}` helps; "
-                f"else name a new folder, such as {self.root / 'analytics'}, with --data-dir or ANALYTICS_DATA_DIR."
+                f"If it is for this service alone and nobody has changed anything there, run `chmod 700 {folder}`. "
+                f"Else name a new folder, such as {self.root / 'analytics'}, with --data-dir or ANALYTICS_DATA_DIR."
             )
-        # A volume of a container belongs to root, who may do everything anyway, or to a user of the host.
+        # A container's volume belongs to root, who may do everything anyway, or to a user of the host.
         if status.st_uid == user or (folder == self.root and 0 in (status.st_uid, user)):
             return
-        # Root may attach to the server that a service's user runs. That user could not use files that root creates
-        # here, so root may not start a server.
+        # Root may attach to the server of a service's user. It may not start one: that user could not use root's files.
         if user == 0 and self.locked():
             return
         owner = _name_of(status.st_uid)
@@ -103,24 +102,24 @@ class DataFolder:
         )
 
     def unusable(self, error: OSError) -> AnalyticsError:
-        """The error for an operation in the folder that the system refuses: a SettingError if it will go on to."""
+        """The error for an operation in the folder that the system refused: a SettingError if a retry cannot help."""
         kind = SettingError if error.errno in _WRONG_PATH else EmbeddedServerError
         return kind(
             f"The data folder {self.root} cannot be used ({error.strerror}). Make it usable for this user, or name "
-            "another one with --data-dir or ANALYTICS_DATA_DIR."
+            "another folder with --data-dir or ANALYTICS_DATA_DIR."
         )
 
     def has_data(self) -> bool:
-        """Whether a server has ever run in the folder. EmbeddedServerError when this user may not read it."""
+        """Whether a server has ever run in the folder. EmbeddedServerError if this user may not read it."""
         try:
             return self.server.is_dir() and any(self.server.iterdir())
         except OSError as error:
             raise self.unusable(error) from error
 
     def lock(self, command: str, bind: str = "", source: str | None = None) -> int | None:
-        """A file descriptor that locks the folder until it is closed; None when another process holds the lock.
+        """A file descriptor that locks the folder until it is closed; None if another process holds the lock.
 
-        EmbeddedServerError when the system refuses.
+        EmbeddedServerError if the system refuses.
         """
         try:
             descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | _OPEN_FLAGS, _PRIVATE)
@@ -140,7 +139,7 @@ class DataFolder:
         return descriptor
 
     def locked(self) -> bool:
-        """Whether a process holds the folder now. EmbeddedServerError when the system refuses the check."""
+        """Whether a process holds the folder now. EmbeddedServerError if the system refuses the check."""
         try:
             with os.fdopen(os.open(self._lock, os.O_RDONLY | _OPEN_FLAGS), "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -153,7 +152,7 @@ class DataFolder:
         return False
 
     def holder(self) -> FolderHolder | None:
-        """The last process that locked the folder; None while the file is being written."""
+        """The last process that locked the folder; None while its record is being written."""
         content = self._lock.read_text("utf-8")
         if not content:
             return None
@@ -164,12 +163,12 @@ class DataFolder:
         )
 
     def running(self) -> Running | None:
-        """The server of the folder's holder, once it answers."""
+        """The server of the folder's holder; None until it answers."""
         holder, running = self.holder(), read_running(self.root)
         return running if running and holder and running.pid == holder.pid else None
 
     def announce(self, running: Running | None) -> None:
-        """Tell other processes how to reach the server, or that there is none."""
+        """Record for other processes how to reach the server; None if there is none."""
         descriptor = os.open(self._running, os.O_WRONLY | os.O_CREAT | _OPEN_FLAGS, _PRIVATE)
         try:
             _record(descriptor, running)
@@ -177,9 +176,9 @@ class DataFolder:
             os.close(descriptor)
 
     def password(self, name: str) -> str:
-        """The password in a file of the folder, for the holder of the lock. The first call creates it.
+        """The password in a file of the folder, which the first call creates. Only for the holder of the lock.
 
-        The file is made private. EmbeddedServerError when it cannot be read or is malformed.
+        The file is made private. EmbeddedServerError if it cannot be read or is malformed.
         """
         path = self.root / name
         try:
@@ -190,7 +189,7 @@ class DataFolder:
             mode = stat.S_IMODE(path.stat().st_mode)
             if mode != _PRIVATE:
                 path.chmod(_PRIVATE)
-                log.warning("The mode of %s was %04o; it is 0600 now, for its owner only.", path, mode)
+                log.warning("Changed the mode of %s from %04o to 0600, for its owner only.", path, mode)
             return read_password(path)
         except OSError as error:
             raise EmbeddedServerError(f"The password file {path} cannot be used ({error.strerror}).") from error
@@ -199,12 +198,12 @@ class DataFolder:
 
 
 def _forbid(folder: Path, forbidden: int) -> None:
-    """Remove these rights from a folder of this user. Kubernetes gives some of them to a volume's group."""
+    """Remove these rights from a folder of this user. Kubernetes grants some to a volume's group."""
     status = folder.stat()
     mode = stat.S_IMODE(status.st_mode)
     if status.st_uid == os.geteuid() and mode & forbidden:
         folder.chmod(mode & ~forbidden)
-        log.warning("The mode of %s was %04o; it is %04o now.", folder, mode, mode & ~forbidden)
+        log.warning("Changed the mode of %s from %04o to %04o.", folder, mode, mode & ~forbidden)
 
 
 def _name_of(uid: int) -> str:
@@ -215,7 +214,7 @@ def _name_of(uid: int) -> str:
 
 
 def _record(descriptor: int, record: FolderHolder | Running | None) -> None:
-    """Write a record in place, or that there is none."""
+    """Write a record, or null, in place."""
     content = json.dumps(asdict(record) if record else None).encode()
     os.pwrite(descriptor, content.ljust(_RECORD_BYTES), 0)
     os.ftruncate(descriptor, max(len(content), _RECORD_BYTES))

@@ -1,4 +1,4 @@
-"""The embedded ClickHouse as a program for a supervisor: its ports, readiness, liveness and reasons for ending."""
+"""The embedded ClickHouse as a supervised program: its ports, readiness, pings and reasons for ending."""
 
 import logging
 import os
@@ -20,19 +20,18 @@ from analytics_service.supervisor import Child, Program, end_child, start_python
 log = logging.getLogger(__name__)
 
 _CHUNK = 4096
-# HTTP has an even port, and the native protocol the next one. They are below the range that systems use for outgoing
-# connections: a port of that range could be taken while the server restarts, even by a client that connects to itself.
+# HTTP has an even port, the native protocol the next one. They are below the range of outgoing connections, which could
+# take a port while the server restarts; a client could even connect to itself.
 _PORTS = range(20_000, 32_000, 2)
 _PORT_TAKEN = "Address already in use"
 # Beginnings of lines that the server prints at every start.
 _STARTUP_LINES = ("Logging ", "Initializing subsystem")
-# Environment variables that its Python needs.
+# Environment variables that the child process needs.
 _ENVIRONMENT = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"})
 
 
 class Ping:
-    """Asks a server of this user on a port of this machine how many of its writes were lost: `lost_writes`, None until
-    it says so."""
+    """Asks this user's server on a local port for its number of lost writes: `lost_writes`, None until it answers."""
 
     def __init__(self, port: int, password: str) -> None:
         self.lost_writes: int | None = None
@@ -45,10 +44,10 @@ class Ping:
             self._socket.connect(("127.0.0.1", port))
 
     def answered(self) -> bool | None:
-        """Whether the request was answered, be it with an error; None while that is undecided."""
+        """Whether the request was answered, even with an error; None while that is undecided."""
         try:
             if self._unsent:
-                # The password is for nobody else (rule 9.1).
+                # No other user may get the password (rule 9.1, verified listener).
                 if accepting_user(self._socket, 0) != os.geteuid():
                     return False
                 self._socket.sendall(self._unsent)
@@ -65,12 +64,11 @@ class Ping:
         return head.startswith(b"HTTP/1.")
 
     def close(self) -> None:
-        """Close the connection."""
         self._socket.close()
 
 
 class EmbeddedServer(Program):
-    """A ClickHouse on two ports of 127.0.0.1: those of the settings, or those it had last if they are free."""
+    """A ClickHouse on two ports of 127.0.0.1: from the settings, else its last ports if they are free, else others."""
 
     name = "embedded ClickHouse"
     grace = 60.0
@@ -88,21 +86,21 @@ class EmbeddedServer(Program):
         self._sql_port = settings.sql_port
         self._pid = 0
         self._ping: Ping | None = None
-        # Writes that the running server has lost: until it was ready, and until now, once it has said so.
+        # Writes that the running server had lost when it became ready, and has lost by now (None: not known yet).
         self._lost_at_start = 0
         self._lost: int | None = None
         self._choose_port(SettingError)
 
     def launch(self) -> Child:
         """Start the server. Its standard output and error go to start.log."""
-        # Its answers must not be taken for those of the one before.
+        # Nobody may take its answers for the previous server's.
         self._folder.announce(None)
         self._remove_cut_definitions()
         self._lost_at_start, self._lost = 0, None
         with self._output.open("wb") as output:
             child = start_python(
                 ["-m", "analytics_service.embedded.child", str(self._folder.server)],
-                # The environment can be read with SQL, and may hold secrets.
+                # SQL can read the environment, which may hold secrets.
                 {name: value for name, value in os.environ.items() if name in _ENVIRONMENT},
                 output=output.fileno(),
                 # The folder stays locked until the server is gone, even if this process is killed first.
@@ -112,8 +110,7 @@ class EmbeddedServer(Program):
         return child
 
     def is_ready(self) -> bool:
-        """Whether the server answers a query, and its address was announced to other processes. Not while the disk is
-        full."""
+        """Whether the server answers a query and was announced to other processes, which a full disk prevents."""
         self.is_answering()
         if self._lost is None:
             return False
@@ -135,21 +132,20 @@ class EmbeddedServer(Program):
         return bool(answered)
 
     def fault(self) -> str:
-        """Whether the server has lost writes since it was ready. Merged parts of tables may be broken then; at a start
-        it sees that, and goes back to the parts that they were merged from, kept for eight minutes (rule 9.5)."""
+        """A fault if the server has lost writes since it was ready. Merged parts of tables may then be broken; at a
+        start, ClickHouse detects that and uses the parts before the merge, kept for eight minutes (rule 9.5, lost
+        writes)."""
         has_lost = self._lost is not None and self._lost > self._lost_at_start
         return "could not write to its disk: free space on it" if has_lost else ""
 
     def adapt(self) -> bool:
-        """Choose other ports if another process took a port after it was found free. EmbeddedServerError if it took one
-        of the settings."""
+        """Choose other ports if another process took a port meanwhile. EmbeddedServerError if the settings name it."""
         if _PORT_TAKEN not in self._printed():
             return False
         self._choose_port()
         return True
 
     def ask_to_stop(self, child: Child) -> None:
-        """Close the server's standard input, which makes it stop."""
         child.end_input()
 
     def release(self) -> None:
@@ -159,7 +155,7 @@ class EmbeddedServer(Program):
         self._ping = None
 
     def explain(self, code: int) -> str:
-        """The way in which the server ended, and the last line that it printed."""
+        """How the server ended, with the last line that it printed."""
         printed = self._printed()
         if code == UNUSABLE:
             return f"The embedded ClickHouse cannot be started: {printed}"
@@ -168,15 +164,14 @@ class EmbeddedServer(Program):
         return f"The {self.name} {end_child(code)}. {last}{self.where_logged}"
 
     def _remove_cut_definitions(self) -> None:
-        """Remove definitions without the line break at their end, with which the server would not start: a disk was
-        full when they were made (rule 9.5). Nothing was written to what they define, and the next one who needs it
-        makes it again."""
+        """Remove definitions that a full disk cut short: without their final line break, the server would not start.
+        Nothing was written to these tables, and they are created when next needed (rule 9.5)."""
         data = self._folder.server / "data"
         for path in (*data.glob("metadata/*.sql"), *data.glob("store/*/*/*.sql")):
             if not path.read_bytes().endswith(b"\n"):
-                log.warning("The definition %s was cut short on a full disk, and is removed.", path)
+                log.warning("Removing the definition %s, which was cut short on a full disk.", path)
                 path.unlink()
-                # Of a database.
+                # The folder of a database.
                 path.with_suffix("").unlink(missing_ok=True)
 
     def _choose_port(self, refused: type[AnalyticsError] = EmbeddedServerError) -> None:
@@ -201,7 +196,7 @@ class EmbeddedServer(Program):
 
 
 def _taken(port: int) -> int | None:
-    """The one of a server's two ports on which nothing more can listen; None if both are free."""
+    """The first of a server's two ports that is taken; None if both are free."""
     for either in (port, native_port(port)):
         try:
             socket.create_server(("127.0.0.1", either)).close()
@@ -213,8 +208,8 @@ def _taken(port: int) -> int | None:
 def _require_free(port: int, refused: type[AnalyticsError]) -> int:
     if (taken := _taken(port)) is not None:
         raise refused(
-            f"ANALYTICS_SQL_PORT={port} is not usable, because nothing more can listen on port {taken} of 127.0.0.1. "
-            f"Stop what uses it, or name another port; ClickHouse needs it and the next one."
+            f"ANALYTICS_SQL_PORT={port} is not usable, because port {taken} of 127.0.0.1 is taken. "
+            f"Stop what uses it, or name another port; ClickHouse also needs the next port."
         )
     return port
 

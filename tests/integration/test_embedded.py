@@ -151,7 +151,7 @@ def test_a_folder_that_others_may_read_becomes_private(tmp_path: Path, caplog: p
     folder.server.chmod(0o755)
     folder.create()
     assert [stat.S_IMODE(one.stat().st_mode) for one in (folder.root, folder.server)] == [0o2755, 0o700]
-    assert f"The mode of {folder.server} was 0755; it is 0700 now." in caplog.text
+    assert f"Changed the mode of {folder.server} from 0755 to 0700." in caplog.text
 
 
 @pytest.mark.parametrize("name", [".", "clickhouse"])
@@ -860,7 +860,7 @@ def test_a_service_on_the_server_of_another_command_says_so_and_ends_when_that_i
         with pytest.raises(EmbeddedServerError, match=r"`analytics-service import prices`\) has ended.* Start this"):
             serve()
     assert "(`analytics-service import prices`)" in caplog.text
-    assert "When that ends, so does this service." in caplog.text
+    assert "This service ends when that process ends." in caplog.text
 
 
 def test_a_service_on_its_own_server_or_a_named_one_does_not_end(own: Settings) -> None:
@@ -956,7 +956,7 @@ def test_what_was_lost_on_a_full_disk_is_an_error_and_a_restart_goes_back_to_wha
         until(lambda: server_pid(own.data_dir) != full and answers(settings))
         assert "The embedded ClickHouse could not write to its disk: free space on it." in caplog.text
         (view, *_) = view_names()
-        assert f"{view}.sql was cut short on a full disk, and is removed." in caplog.text
+        assert f"{view}.sql, which was cut short on a full disk." in caplog.text
         migrate(store)
         with client(settings) as asking:
             assert asking.query("SELECT asset_id, price FROM market_price").result_rows == [("a", 7)]

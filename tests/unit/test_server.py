@@ -95,7 +95,7 @@ def test_the_mode_of_a_password_file_is_corrected(
     path.chmod(mode)
     assert folder.password(PASSWORD) == password
     assert path.stat().st_mode & 0o777 == 0o600
-    assert caplog.messages == [f"The mode of {path} was {mode:04o}; it is 0600 now, for its owner only."]
+    assert caplog.messages == [f"Changed the mode of {path} from {mode:04o} to 0600, for its owner only."]
 
 
 def test_a_password_with_the_line_end_of_an_editor_is_read_without_it(folder: DataFolder) -> None:
@@ -128,4 +128,4 @@ def test_a_folder_that_the_system_refuses_is_told_with_what_to_do(
     """What is wrong with the path, or the user's rights, stays wrong."""
     error = folder.unusable(OSError(code, os.strerror(code)))
     assert type(error) is kind
-    assert f"cannot be used ({os.strerror(code)}). Make it usable for this user, or name another one" in str(error)
+    assert f"cannot be used ({os.strerror(code)}). Make it usable for this user, or name another folder" in str(error)
