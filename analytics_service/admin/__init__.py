@@ -1,1 +1,1 @@
-"""What operators do with a whole store: back up, restore, export, remove."""
+"""Operations on a whole store: back up, restore, export and remove."""

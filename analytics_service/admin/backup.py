@@ -1,8 +1,8 @@
 """Backs up the store of a data folder into one file, while the service runs.
 
-ClickHouse's BACKUP copies each table as it is at a moment. The ledger is copied first: the tables then have every row
-of the commits that it lists. Rows of later commits come along, and nobody is shown them. The write lock keeps
-corrections out; if a job brings observations late meanwhile (rule 8.1), the backup begins again.
+ClickHouse's BACKUP copies each table as of a moment. The ledger is copied first, so the tables have every row of the
+commits that it lists. Rows of later commits are copied, too, but no reader sees them. The write lock keeps corrections
+out. If a job adds late observations meanwhile (rule 8.1, late data), the backup starts over.
 """
 
 import json
@@ -35,12 +35,12 @@ from analytics_service.store.schema import (
 )
 from analytics_service.store.write_lock import ALL
 
-# The last member of the file: without it, the file is not whole.
+# The last member of the file. Without it, the file is incomplete.
 MANIFEST = "backup.json"
 FORMAT = 3
-# The two parts of a backup, in their order.
+# The two parts of a backup, in order.
 FIRST, SECOND = "ledger", "tables"
-# Bytes of the disk that a backup leaves free.
+# Bytes that a backup leaves free on the disk.
 SPARE = 64 * 2**20
 # The name of the database within a backup.
 DATABASE = "analytics"
@@ -50,7 +50,7 @@ _PAUSE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup was taken of. `taken_at` is a unix second, `migrations` are those that were applied."""
+    """Describes a backup: its time (unix second), and the version and applied migrations of its store."""
 
     format: int
     taken_at: int
@@ -59,36 +59,35 @@ class Manifest:
 
 
 def saved_tables(migrations: Sequence[Migration]) -> dict[str, list[str]]:
-    """The tables of each part of a backup of a schema. The heads are not among them: they follow from the ledger."""
+    """The tables of each part of a backup. The heads are left out, because they follow from the ledger."""
     others = [name for name in tables_of(migrations) if name not in (LEDGER, HEADS)]
     return {FIRST: [LEDGER], SECOND: [*others, "schema_migration"]}
 
 
 def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> Manifest:
-    """Write the store, whose schema is current, into a new file. `folder` is for the time until it is packed.
+    """Write the store, whose schema is current, into a new file. `folder` holds the parts until they are packed.
 
-    BackupRefused for a file that exists, and for a store that lacks tables. DiskFull without room; BackupFailed when
-    the file cannot be written, or when history is rewritten during every attempt. CorrectionRefused while history is
-    corrected.
+    UserError if the file exists or the store lacks tables; DiskFull without room; CorrectionInProgress during a
+    correction; OperationFailed if the file cannot be written, or history was rewritten during every attempt.
     """
-    # A link to nowhere, too: the file would take its place.
+    # Refuse a dangling link, too: the file would replace it.
     if os.path.lexists(path):
         raise UserError(f"{path} exists. Name another file.")
     if not os.access(path.parent, os.W_OK):
-        raise UserError(f"{path.parent} is no folder that this user may write to. Name a file in another one.")
-    if lacking := missing_tables(store):
-        raise UserError(missing_message(lacking))
+        raise UserError(f"{path.parent} is not a folder that this user may write to. Name a file in another folder.")
+    if missing := missing_tables(store):
+        raise UserError(missing_message(missing))
     with correction(store, ALL, "backup"):
         for _ in range(_ATTEMPTS):
             with suppress(Superseded), empty_folder(folder):
                 manifest = _copy(store, folder, reporter)
                 _pack(folder, path, manifest, reporter)
                 return manifest
-    raise OperationFailed("History is rewritten again and again. Take the backup when that is over.")
+    raise OperationFailed("History was rewritten during every attempt. Take the backup later.")
 
 
 def _copy(store: Store, folder: Path, reporter: Reporter) -> Manifest:
-    """Have ClickHouse copy all tables into the folder. Superseded if history was rewritten meanwhile."""
+    """Make ClickHouse copy all tables into the folder. Superseded if history was rewritten meanwhile."""
     heads = read_heads(store)
     taken_at = unix_second(datetime.now(UTC).replace(microsecond=0))
     sizes = dict(store.query("list_tables").iter_rows())
@@ -103,7 +102,7 @@ def _copy(store: Store, folder: Path, reporter: Reporter) -> Manifest:
 
 
 def _pack(folder: Path, path: Path, manifest: Manifest, reporter: Reporter) -> None:
-    """Make one file of a folder."""
+    """Pack the folder into one file."""
     (folder / MANIFEST).write_text(json.dumps(asdict(manifest)), "utf-8")
     files = [file for part in (FIRST, SECOND) for file in sorted((folder / part).rglob("*")) if file.is_file()]
     reporter.stage("Packing", sum(file.stat().st_size for file in files))
@@ -119,19 +118,19 @@ def _pack(folder: Path, path: Path, manifest: Manifest, reporter: Reporter) -> N
 
 
 def statement_tables(names: Iterable[str], database: str, other: str) -> str:
-    """Tables in a BACKUP or RESTORE, and the database that they get."""
+    """The tables of a BACKUP or RESTORE statement, with `other` as their new database."""
     return ", ".join(f"TABLE `{database}`.{name} AS `{other}`.{name}" for name in names)
 
 
 def backup_disk(folder: Path, part: str) -> str:
-    """A part of a backup as BACKUP and RESTORE name it."""
+    """The name of a part in BACKUP and RESTORE statements."""
     return f"Disk('backups', '{folder.name}/{part}')"
 
 
 def run_statement(store: Store, statement: str, stage: tuple[str, int], reporter: Reporter) -> None:
-    """Execute a BACKUP or RESTORE, however long it takes. `stage` is the label and the number of its bytes.
+    """Execute a BACKUP or RESTORE without a time limit. `stage` is its label and its number of bytes.
 
-    BackupFailed when it fails, DiskFull if that is why, and StoreUnavailable when ClickHouse was restarted.
+    OperationFailed if it fails, DiskFull if the disk is the reason, StoreUnavailable if ClickHouse was restarted.
     """
     own, done = secrets.token_hex(8), 0
     reporter.stage(*stage)
@@ -146,9 +145,9 @@ def run_statement(store: Store, statement: str, stage: tuple[str, int], reporter
             if status in ("BACKUP_CREATED", "RESTORED"):
                 return
             if status not in ("CREATING_BACKUP", "RESTORING"):
-                # On a full disk ClickHouse's own error may be any.
+                # On a full disk, ClickHouse's error may be any.
                 store.require_room(SPARE)
-                raise OperationFailed(f"ClickHouse cannot do it: {error.partition(', Stack trace')[0][:500]}")
+                raise OperationFailed(f"ClickHouse reports an error: {error.partition(', Stack trace')[0][:500]}")
             done = copied
             time.sleep(_PAUSE)
     except BaseException:

@@ -1,7 +1,7 @@
-"""Writes the rows of a view into a file for other programs: all of it, or nothing.
+"""Writes the rows of a view into a file for other programs, all or nothing.
 
-ClickHouse writes the file in its own format, whose end shows that nothing is missing. CSV has no end, so Polars makes
-it of an Arrow file, in batches.
+ClickHouse writes Parquet and Arrow, whose last bytes show that the file is complete. CSV has no end mark, so Polars
+converts it from an Arrow file, in batches.
 """
 
 import difflib
@@ -24,26 +24,26 @@ from analytics_service.store.datasets.histories import HISTORIES, History
 from analytics_service.store.ledger import MOST_AHEAD, Ledger, hide_future_snapshots, read_ledger, require_unchanged
 
 FORMATS = ("parquet", "csv", "arrow")
-# ClickHouse's formats, and the last bytes of a file.
+# ClickHouse's formats, and the last bytes of their files.
 _PARQUET, _ARROW = ("Parquet", b"PAR1"), ("Arrow", b"ARROW1")
-# Columns of time, which --start and --end are about.
+# Columns of time, by which --start and --end select.
 _TIMES = ("observed_at", "time")
 _WRAPPERS = re.compile(r"(?:LowCardinality|Nullable)\((.+)\)")
-# Parquet and Arrow have decimals of up to 38 digits, and integers of up to 64 bits.
+# Types that are exported as they are: decimals of up to 38 digits, integers of up to 64 bits and others.
 _SAME = re.compile(
     r"U?Int(8|16|32|64)|Float(32|64)|Bool|String|Date32|DateTime64\(.+\)|Decimal\(([1-9]|[12][0-9]|3[0-8]), \d+\)"
 )
 _ATTEMPTS = 5
 # Seconds between attempts while history is rewritten.
 _PAUSE = 1
-# Of files, before the umask: exports are for others, too.
+# Mode of files, before the umask: other users may read exports.
 _MODE = 0o666
 _TIME = "%Y-%m-%dT%H:%M:%S%.3fZ"
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedView:
-    """A view: its columns with their types in ClickHouse, and its history if it is of one."""
+    """A view: its columns with their ClickHouse types, and the history that it shows, if any."""
 
     name: str
     columns: Mapping[str, str]
@@ -51,12 +51,12 @@ class ExportedView:
 
     @property
     def time(self) -> str | None:
-        """The column of time, if there is one."""
+        """The column of time, or None."""
         return next((name for name in _TIMES if self.columns.get(name, "").startswith("DateTime")), None)
 
     @property
     def parts(self) -> Mapping[str, str]:
-        """The placeholders of its query. Rows are ordered by asset, time, and then all other columns."""
+        """The placeholders of its query. Rows are ordered by asset, time and all other columns."""
         order = [name for name in ("asset_id", self.time) if name in self.columns]
         columns = (f"{_converted(name, kind)} AS `{name}`" for name, kind in self.columns.items())
         return {
@@ -68,13 +68,13 @@ class ExportedView:
 
 
 def _converted(name: str, kind: str) -> str:
-    """A column in a type that all readers of the formats know."""
+    """A column in a type that all readers of the formats support."""
     column = f"v.`{name}`"
     while wrapped := _WRAPPERS.fullmatch(kind):
         kind = wrapped[1]
     if _SAME.fullmatch(kind):
         return column
-    # Formats write these types as bare numbers.
+    # The formats write these types as plain numbers.
     if kind.startswith("DateTime"):
         return f"toDateTime64({column}, 3, 'UTC')"
     return f"toDate32({column})" if kind == "Date" else f"toString({column})"
@@ -90,15 +90,15 @@ class ExportFile:
 
 @dataclass(frozen=True, slots=True)
 class RowQuery:
-    """Rows to write: the placeholders of the query `read_export_rows`, and the range [since, until) of their times
-    (unix seconds)."""
+    """Rows to write: the placeholders of the query `read_export_rows`, and the bounds [start, end) of their times in
+    unix seconds."""
 
     parts: Mapping[str, str]
     bounds: Mapping[str, int]
 
 
 def find_view(store: Store, name: str) -> ExportedView:
-    """The view with this name, or of the history with this slug. ExportRefused if there is none."""
+    """The view with this name, or of the history with this slug. UserError if there is none."""
     views: dict[str, dict[str, str]] = {}
     for view, column, kind in store.query("list_export_columns").iter_rows():
         views.setdefault(view, {})[column] = kind
@@ -107,14 +107,14 @@ def find_view(store: Store, name: str) -> ExportedView:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         suggestion = f" Did you mean {near[0]}?" if near else ""
-        raise UserError(f"There is no history or view {name[:80]!r}.{suggestion} There are: {', '.join(views)}.")
+        raise UserError(f"There is no history or view {name[:80]!r}.{suggestion} The views are: {', '.join(views)}.")
     return ExportedView(known[name], views[known[name]], histories.get(known[name]))
 
 
 def export(store: Store, view: ExportedView, file: ExportFile, span: tuple[int, int], reporter: Reporter) -> int:
-    """Write the rows of [start, end) (unix seconds) that readers are shown, and return their number.
+    """Write the visible rows of the `span` [start, end) in unix seconds, and return their number.
 
-    ExportFailed when the file cannot be written, or when history is rewritten during every attempt.
+    OperationFailed if the file cannot be written, or history was rewritten during every attempt.
     """
     for _ in range(_ATTEMPTS):
         ledger = hide_future_snapshots(store, read_ledger(store))
@@ -129,11 +129,11 @@ def export(store: Store, view: ExportedView, file: ExportFile, span: tuple[int, 
         with suppress(Superseded), writing_rows(store, query, file, reporter) as rows:
             require_unchanged(store, *heads)
             return rows
-    raise OperationFailed("History is rewritten again and again. Export when that is over.")
+    raise OperationFailed("History was rewritten during every attempt. Export later.")
 
 
 def _shown_until(view: ExportedView, ledger: Ledger) -> int:
-    """The first second whose rows no reader is shown: they are of commits that have not ended, or of the future."""
+    """The first second whose rows are not visible: they belong to unfinished commits or to the future."""
     latest = ledger.now + MOST_AHEAD
     if view.history is None:
         return latest + 1 if ledger.ahead else FOREVER
@@ -143,9 +143,9 @@ def _shown_until(view: ExportedView, ledger: Ledger) -> int:
 
 @contextmanager
 def writing_rows(store: Store, query: RowQuery, file: ExportFile, reporter: Reporter) -> Iterator[int]:
-    """Rows in a new file, which gets its name when the block ends without an error. Yields their number.
+    """Write rows into a new file, which gets its name when the block ends without an error. Yields their number.
 
-    ExportFailed if the file cannot be written, StoreUnavailable if ClickHouse broke off its answer.
+    OperationFailed if the file cannot be written, StoreUnavailable if ClickHouse's answer was cut off.
     """
     try:
         with NewFile(file.path, _MODE) as new:
@@ -171,7 +171,7 @@ def _count(rows: pl.LazyFrame) -> int:
 
 
 def _receive(store: Store, query: RowQuery, new: NewFile, form: tuple[str, bytes], reporter: Reporter) -> None:
-    """Write what ClickHouse answers into a file. StoreUnavailable if its end is missing."""
+    """Write ClickHouse's answer into a file. StoreUnavailable if its end is missing."""
     output, end = form
     last = b""
     for chunk in store.stream("read_export_rows", query.parts, output, **query.bounds):
@@ -180,4 +180,4 @@ def _receive(store: Store, query: RowQuery, new: NewFile, form: tuple[str, bytes
         last = (last + chunk)[-len(end) :]
     new.file.flush()
     if last != end:
-        raise StoreUnavailable("ClickHouse broke off its answer (query read_export_rows).")
+        raise StoreUnavailable("ClickHouse's answer was cut off (query read_export_rows).")

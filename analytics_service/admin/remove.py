@@ -1,5 +1,4 @@
-"""Takes observations or snapshots out of the store, and first writes these observations into files that `import` takes
-back."""
+"""Removes observations or snapshots from the store, after writing the observations into files that `import` reads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,17 +24,17 @@ from analytics_service.store.ledger import (
 )
 from analytics_service.store.rewrite import Staging, publish, staging
 
-# Datasets whose snapshots are made from those before.
+# Datasets whose snapshots depend on earlier ones.
 _CHAINED = ("positions", "loans")
-# The columns of files, but for the history's own, with types in ClickHouse.
+# The columns of files, besides the history's own, with their ClickHouse types.
 _KEY = {"asset_id": "String", "symbol": "String", "observed_at": "DateTime64(3, 'UTC')"}
 _EXACT = {"value_exact": "Decimal(38, 18)"}
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What to take out of [start, end) (unix seconds): observations of a history, of the assets with `ids` or of all;
-    or, without a history, the snapshots of a dataset."""
+    """What to remove from [start, end) in unix seconds: observations of a history, for the assets `ids` or for all; or,
+    without a history, the snapshots of a dataset."""
 
     dataset: str
     history: History | None
@@ -46,8 +45,8 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What is taken out: snapshots; observations by history; the first and the last second; and the files, by history,
-    that have these observations."""
+    """What was removed: the numbers of snapshots and of observations by history, the first and last second, and the
+    files of the observations by history."""
 
     snapshots: int
     observations: Mapping[History, int]
@@ -57,77 +56,78 @@ class Removed:
 
 
 def count_removed(store: Store, removal: Removal) -> Removed:
-    """What there is to take out. RemovalRefused if there is nothing, or if it cannot be taken out."""
-    return _counted(store, removal, _runs(store, removal))
+    """What a removal would remove. UserError if there is nothing, or if it cannot be removed."""
+    return _counted(store, removal, _commits(store, removal))
 
 
 def remove(store: Store, removal: Removal, folder: Path, reporter: Reporter) -> Removed:
-    """Take out what there is, once it is in files of the folder, whose names no other file has.
-
-    Raises as `count_removed`, with nothing written.
-    """
-    removed = _take_out(store, removal, folder, reporter)
+    """Write observations into new files of the folder, then remove them. UserError, with nothing written, as in
+    `count_removed`."""
+    removed = _remove_once(store, removal, folder, reporter)
     if removal.history is None and removal.dataset in _CHAINED:
-        # A snapshot that began before was made from those that are gone.
+        # A snapshot that began before the removal was made from removed snapshots.
         later, ended = replace(removal, end=FOREVER), new_version(store)
-        while any(run.version < ended for run in _runs(store, later)):
-            _take_out(store, later, folder, reporter)
+        while any(commit.version < ended for commit in _commits(store, later)):
+            _remove_once(store, later, folder, reporter)
             ended = new_version(store)
     return removed
 
 
-def _take_out(store: Store, removal: Removal, folder: Path, reporter: Reporter) -> Removed:
+def _remove_once(store: Store, removal: Removal, folder: Path, reporter: Reporter) -> Removed:
     with staging(store, removal.dataset, None, what="remove") as staged:
-        runs = _runs(store, removal)
-        removed = _counted(store, removal, runs)
+        commits = _commits(store, removal)
+        removed = _counted(store, removal, commits)
         staged.require_room(sum(removed.observations.values()))
         keys = {"keys": named_query("find_removed_keys", ()), "removed": staged.removed}
-        store.run("stage_removed", keys, **_range(store, removal, runs))
+        store.run("stage_removed", keys, **_range(store, removal, commits))
         files = {history: _write(store, history, removed, staged, folder, reporter) for history in removed.observations}
-        if removal.dataset == "positions" and runs:
+        if removal.dataset == "positions" and commits:
             forget_digests(store)
-        staged.forget(runs)
+        staged.forget(commits)
         publish(store, staged, [])
     return replace(removed, files=files)
 
 
-def _runs(store: Store, removal: Removal) -> list[LedgerRow]:
-    """The snapshots to take out."""
+def _commits(store: Store, removal: Removal) -> list[LedgerRow]:
+    """The snapshots to remove."""
     if removal.history is not None:
         return []
     dataset = removal.dataset
     if dataset in _CHAINED and nth_snapshot(store, dataset, 1, removal.end, FOREVER) is not None:
         raise UserError(
-            f"There are later snapshots of {dataset}, which are made from those before. Remove all from --start on: "
-            "leave out --end."
+            f"Later snapshots of {dataset} depend on the ones to remove. Leave out --end to remove all from --start on."
         )
     return parse_ledger_rows(store.query("list_snapshots", dataset=dataset, start=removal.start, end=removal.end))
 
 
-def _counted(store: Store, removal: Removal, runs: Sequence[LedgerRow]) -> Removed:
+def _counted(store: Store, removal: Removal, commits: Sequence[LedgerRow]) -> Removed:
     by_name = {history.name: history for history in HISTORIES}
-    rows = store.query("count_removed", {"keys": named_query("find_removed_keys", ())}, **_range(store, removal, runs))
+    keys = {"keys": named_query("find_removed_keys", ())}
+    rows = store.query("count_removed", keys, **_range(store, removal, commits))
     observations = {by_name[name]: number for name, number, _, _ in rows.iter_rows()}
-    seconds = [*rows["first"], *rows["last"], *(run.at for run in runs)]
+    seconds = [*rows["first"], *rows["last"], *(commit.at for commit in commits)]
     if not seconds:
-        unfinished = f" A correction of {removal.dataset} is unfinished: the service, or the next one, completes it."
+        unfinished = f" A correction of {removal.dataset} is unfinished; the service or the next command completes it."
         is_open = removal.dataset in read_ledger(store).open
         raise UserError(
             f"There is nothing to remove of {removal.dataset} in this range.{unfinished if is_open else ''}"
         )
-    return Removed(len(runs), observations, min(seconds), max(seconds))
+    return Removed(len(commits), observations, min(seconds), max(seconds))
 
 
-def _range(store: Store, removal: Removal, runs: Sequence[LedgerRow]) -> dict[str, object]:
-    """Parameters of the observations to take out. Those of prices and of loans have times of their own within a
-    snapshot; of loans, those go whose events do: all since the newest snapshot that is left."""
+def _range(store: Store, removal: Removal, commits: Sequence[LedgerRow]) -> dict[str, object]:
+    """Query parameters of the observations to remove.
+
+    Observations of prices and loans have their own times. For loans, all observations since the newest remaining
+    snapshot are removed, as their events are.
+    """
     histories, start, end = names_of(removal.dataset), removal.start, removal.end
     if removal.history is not None:
         histories = [removal.history.name]
     elif removal.dataset == "prices":
-        start = min((run.first_observed_at for run in runs), default=start)
-        end = max((run.last_observed_at + 1 for run in runs), default=end)
-    elif removal.dataset == "loans" and runs:
+        start = min((commit.first_observed_at for commit in commits), default=start)
+        end = max((commit.last_observed_at + 1 for commit in commits), default=end)
+    elif removal.dataset == "loans" and commits:
         before = last_snapshot_before(store, removal.dataset, removal.start)
         start = 0 if before is None else before + 1
     return {
@@ -143,8 +143,8 @@ def _range(store: Store, removal: Removal, runs: Sequence[LedgerRow]) -> dict[st
 
 
 def _write(store: Store, history: History, removed: Removed, staged: Staging, folder: Path, reporter: Reporter) -> Path:
-    """Write the staged observations of a history into a new file, as an export has them, with an empty asset id for the
-    total."""
+    """Write the staged observations of a history into a new file, in the format of an export. The total has an empty
+    asset id."""
     names = {"history": history.name, "value": history.value, "removed": staged.removed}
     view = ExportedView(history.name, {**_KEY, history.value: "Float64", **_EXACT}, history)
     query = RowQuery(
@@ -161,6 +161,6 @@ def _write(store: Store, history: History, removed: Removed, staged: Staging, fo
 
 
 def _free(folder: Path, stem: str) -> Path:
-    """A path in the folder that no file has."""
+    """An unused path in the folder."""
     names = (f"{stem}{'' if number == 1 else f'-{number}'}.csv" for number in count(1))
     return next(folder / name for name in names if not (folder / name).exists())

@@ -1,7 +1,7 @@
-"""Restores a backup into a database of its own, which then takes the place of the store's.
+"""Restores a backup into a new database, which then replaces the store's.
 
-Nothing else may use the store meanwhile. Until the old database is dropped, last of all, it is whole, and comes back
-after any error, or at the next start of the server (`embedded/leftovers.py`).
+Nothing else may use the store meanwhile. The old database is dropped last. Until then it is whole, and comes back after
+any error, or at the next start of the server (`embedded/leftovers.py`).
 """
 
 import json
@@ -38,18 +38,18 @@ from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import Applied, Migration, shipped_migrations, unapplied_migrations
 from analytics_service.store.write_lock import LOCKS
 
-# Tables that have rows in a store without data.
+# Tables that have rows even in a store without data.
 _ALWAYS_FILLED = {"schema_migration", JOB_RUNS, LOCKS}
-# Bytes of a manifest at most.
+# Largest manifest, in bytes.
 _MOST = 2**20
 
 
 def read_manifest(path: Path) -> Manifest:
-    """The manifest of a backup. BackupRefused if the file is none, is not whole, or has a schema of another version."""
+    """The manifest of a backup. UserError if the file is not a complete backup of a known schema."""
     try:
         # Opening a named pipe would wait for its writer.
         if not path.is_file():
-            raise UserError(f"{path} is not a file. Name another one.")
+            raise UserError(f"{path} is not a file. Name another file.")
         with tarfile.open(path, "r:") as archive:
             last = archive.getmembers()[-1]
             member = archive.extractfile(last) if last.name == MANIFEST else None
@@ -59,7 +59,7 @@ def read_manifest(path: Path) -> Manifest:
         fields["migrations"] = [Applied(**each) for each in fields["migrations"]]
         manifest = Manifest(**fields)
     except (tarfile.TarError, EOFError, ValueError, TypeError, KeyError, IndexError) as error:
-        raise UserError(f"{path} is no backup of this service, or it is not whole.") from error
+        raise UserError(f"{path} is not a complete backup of this service.") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror or error}).") from error
     try:
@@ -70,16 +70,16 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def restore(store: Store, path: Path, folder: Path, reporter: Reporter, *, replace: bool) -> Manifest:
-    """Make the store what a backup has: all of it, or nothing. `folder` is for unpacking it.
+    """Replace the store's content by a backup's, all or nothing. The backup is unpacked into `folder`.
 
-    BackupRefused for a file that cannot be restored, and for a store with data unless `replace`. DiskFull without room.
-    BackupFailed for a damaged file, and when ClickHouse cannot read it. Nothing is changed then.
+    UserError for a file that cannot be restored, and for a store with data unless `replace`; DiskFull without room;
+    OperationFailed for a damaged file. Nothing is changed then.
     """
     manifest = read_manifest(path)
     store.command(f"CREATE DATABASE IF NOT EXISTS `{store.database}`", in_database=False)
     filled = {name for name, size in store.query("list_tables").iter_rows() if size} - _ALWAYS_FILLED
     if filled and not replace:
-        raise UserError("The store has data. With --replace, the backup takes the place of all of it.")
+        raise UserError("The store has data. With --replace, the backup replaces all of it.")
     applied = {each.number for each in manifest.migrations}
     try:
         with empty_folder(folder), closing(store.sibling(store.database + RESTORING)) as beside:
@@ -87,7 +87,7 @@ def restore(store: Store, path: Path, folder: Path, reporter: Reporter, *, repla
             _load(beside, folder, [each for each in shipped_migrations() if each.number in applied], reporter)
         _exchange(store)
     except BaseException:
-        # If ClickHouse is away, the next start does it.
+        # If ClickHouse is away, the next start cleans up.
         with suppress(AnalyticsError):
             clear_leftovers(store)
         raise
@@ -96,10 +96,10 @@ def restore(store: Store, path: Path, folder: Path, reporter: Reporter, *, repla
 
 
 def _unpack(path: Path, folder: Path, reporter: Reporter) -> None:
-    """Unpack a backup. Members that would leave the folder, links and devices are refused."""
+    """Unpack a backup. Refuses links, devices, and members that would leave the folder."""
     size = path.stat().st_size
     folder.mkdir(parents=True)
-    # Once unpacked, and once restored.
+    # For the unpacked and for the restored data.
     if (free := shutil.disk_usage(folder).free) < 2 * size + SPARE:
         raise DiskFull(f"{free / 2**20:,.0f} MiB are free, {(2 * size + SPARE) / 2**20:,.0f} MiB are needed")
     reporter.stage("Unpacking", size)
@@ -109,13 +109,13 @@ def _unpack(path: Path, folder: Path, reporter: Reporter) -> None:
                 archive.extract(member, folder, filter="data")
                 reporter.advance(member.size)
     except tarfile.TarError as error:
-        raise UserError(f"{path} is no backup of this service, or it is not whole.") from error
+        raise UserError(f"{path} is not a complete backup of this service.") from error
     except OSError as error:
         raise OperationFailed(f"{path} cannot be unpacked into {folder} ({error.strerror or error}).") from error
 
 
 def _load(beside: Store, folder: Path, migrations: list[Migration], reporter: Reporter) -> None:
-    """Fill a new database. BackupFailed for a file that is not as ClickHouse has written it."""
+    """Fill a new database. OperationFailed for a damaged file."""
     beside.command(f"CREATE DATABASE `{beside.database}`", in_database=False)
     parts = saved_tables(migrations)
     with beside.together("restore"):
@@ -127,16 +127,16 @@ def _load(beside: Store, folder: Path, migrations: list[Migration], reporter: Re
     reporter.stage("Checking", len(names))
     for name in names:
         if not beside.query("check_table", {"table": name})["result"].item():
-            raise OperationFailed(f"The backup is damaged: the files of table {name} are not as they were written.")
+            raise OperationFailed(f"The backup is damaged: the files of table {name} differ from what was written.")
         reporter.advance(1)
-    # Nobody who writes to the other store writes to this one.
+    # These rows are about processes that use the backed-up store.
     for table in (JOB_RUNS, LOCKS):
         beside.execute(f"TRUNCATE TABLE IF EXISTS {table}")
 
 
 def _exchange(store: Store) -> None:
-    """Give the restored database the name of the store's. It gets its views and heads then: views made
-    before would name the other database."""
+    """Give the restored database the name of the store's. Migrating then makes its views and heads: earlier views would
+    name the other database."""
     own = store.database
     rename_database(store, own, own + REPLACED)
     rename_database(store, own + RESTORING, own)

@@ -184,7 +184,7 @@ def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store,
         restore(other, tmp_path / "backup", folder, Silent(), replace=False)
         assert read_heads(other)["prices"].at == 700
         drop_database(store, other.database)
-    with pytest.raises(OperationFailed, match="again and again"):
+    with pytest.raises(OperationFailed, match="rewritten during every attempt"):
         back_up(store, tmp_path / "other", folder, Meanwhile(rewrite, 100))
     assert [path.name for path in tmp_path.iterdir()] == ["backup"]
 
@@ -240,9 +240,9 @@ def flipped(member: str, content: bytes) -> bytes:
         (with_migration(999, "0999_later.sql", "0" * 64), r"0999_later\.sql.*newer version"),
         (with_migration(2, "0002_ledger.sql", "0" * 64), r"Migration 0002_ledger\.sql was changed"),
         (with_migration(1, "0001_other.sql", "0" * 64), "an unreleased version before 1.0.0"),
-        (lambda name, content: b"{}" if name == MANIFEST else content, "is no backup of this service"),
-        (flipped, "the files of table observation are not as they were written"),
-        (lambda name, content: b"" if name == "tables/.backup" else content, "ClickHouse cannot do it: "),
+        (lambda name, content: b"{}" if name == MANIFEST else content, "is not a complete backup of this service"),
+        (flipped, "the files of table observation differ from what was written"),
+        (lambda name, content: b"" if name == "tables/.backup" else content, "ClickHouse reports an error: "),
     ],
     ids=["newer", "changed", "unreleased", "manifest", "byte", "list"],
 )
@@ -266,7 +266,7 @@ def test_a_file_that_is_cut_off_or_something_else_is_refused(
     for number, length in enumerate([0, 10, offsets[1], offsets[-1], offsets[-1] + 512, len(whole) // 2]):
         cut = tmp_path / f"{number}"
         cut.write_bytes(whole[:length])
-        with pytest.raises(UserError, match="no backup of this service, or it is not whole"):
+        with pytest.raises(UserError, match="not a complete backup of this service"):
             restore(old, cut, folder, Silent(), replace=True)
     with pytest.raises(UserError, match="is not a file"):
         restore(old, tmp_path, folder, Silent(), replace=True)
@@ -290,7 +290,7 @@ def test_members_that_would_leave_the_folder_are_refused(
         restore(old, path, folder, Silent(), replace=True)
         assert prices(old) == TWO
     else:
-        with pytest.raises(UserError, match="no backup of this service"):
+        with pytest.raises(UserError, match="not a complete backup of this service"):
             restore(old, path, folder, Silent(), replace=True)
         assert prices(old) == ONE
     assert not (folder.parent / "outside").exists()
@@ -327,7 +327,7 @@ def test_a_server_is_backed_up_and_restored_by_the_statements_that_backup_shows(
     commit(store, {"token;a": [(100, Decimal(1))]})
     environ = store._settings.to_environment({})
     shown = CliRunner().invoke(cli, ["backup", str(tmp_path / "backup")], env=environ)
-    assert (shown.exit_code, "writes and restores the backups of a server itself" in shown.output) == (2, True)
+    assert (shown.exit_code, "server writes and restores its backups itself" in shown.output) == (2, True)
     on_disk = re.sub(r"S3\('[^']+/NAME/(\w+)'[^)]*\)", rf"Disk('backups', '{store.database}/\1')", shown.output)
     statements = re.findall(r"^    (.+);$", on_disk, re.MULTILINE)
     assert [statement.split()[0] for statement in statements] == ["BACKUP", "BACKUP", "RESTORE", "RESTORE"]

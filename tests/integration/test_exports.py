@@ -113,7 +113,7 @@ def test_a_file_is_read_again_if_its_history_was_rewritten_meanwhile(settings: S
         commit(store, {"token;a": [(FEBRUARY - 1, Decimal(1)), (MARCH - 5, Decimal(3))]})
         exported(store, tmp_path / "price.parquet", "price")
         assert rows(tmp_path / "price.parquet") == [("token;a", FEBRUARY - 1, 1), ("token;a", MARCH - 5, 7)]
-        with pytest.raises(OperationFailed, match="again and again"):
+        with pytest.raises(OperationFailed, match="rewritten during every attempt"):
             exported(store, tmp_path / "other.parquet", "price")
         assert store.reads == 2 + 5
     assert [file.name for file in tmp_path.iterdir()] == ["price.parquet"]

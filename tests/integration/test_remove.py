@@ -81,7 +81,7 @@ def test_what_an_interrupted_correction_has_begun_to_take_out_is_not_said_to_be_
     store.execute("INSERT INTO rewrite (dataset, version, operation) SELECT 'prices', 7, 'remove'")
     arguments = ["price", "--start", format_instant(NOW + HOUR)]
     dry = removed(settings, tmp_path, *arguments, "--dry-run")
-    assert (dry.exit_code, "A correction of prices is unfinished: the service, or" in dry.output) == (2, True)
+    assert (dry.exit_code, "A correction of prices is unfinished; the service or" in dry.output) == (2, True)
     with write_lock(store, "prices", "remove"):
         refused = removed(settings, tmp_path, *arguments)
     assert (refused.exit_code, "it is remove of prices. Try" in refused.output) == (2, True), refused.output
@@ -167,7 +167,7 @@ def test_of_what_is_made_from_earlier_snapshots_only_the_newest_go(
     sql = f"SELECT * FROM {tables[name]} ORDER BY ALL"
     before = query(settings, sql)
     middle = removed(settings, tmp_path, name, "--start", format_instant(NOW), "--end", format_instant(NOW + 24 * HOUR))
-    assert (middle.exit_code, "leave out --end" in middle.output) == (2, True)
+    assert (middle.exit_code, "Leave out --end" in middle.output) == (2, True)
     result = removed(settings, tmp_path, name, "--start", format_instant(NOW + 24 * HOUR))
     assert f"Removed 2 snapshots of {name}" in result.output
     assert read_heads(store)[name].instant == NOW
