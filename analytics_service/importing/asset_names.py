@@ -1,4 +1,4 @@
-"""Assets by the names that files use: ids, addresses, and symbols in any case."""
+"""Finds assets by the names in files: ids, addresses, and symbols in any case."""
 
 import re
 from collections.abc import Iterable
@@ -11,24 +11,24 @@ from analytics_service.market.assets import Asset, AssetFinder, AssetGroup, spli
 from analytics_service.market.sums import TOTAL
 
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
-# Names of no asset for which similar symbols are looked up, which takes a look at all symbols.
+# Number of unknown names for which similar symbols are suggested, which compares all symbols.
 _SUGGESTED = 5
-_CURE = "say --new-assets to add it, or describe it with --assets"
+_REMEDY = "add it with --new-assets, or describe it with --assets"
 
 
 class ResolvedName(NamedTuple):
-    """What a name stands for: the code of an asset, or why there is none."""
+    """The code of the asset that a name stands for, or the fault of the name."""
 
     code: int | None
     fault: str = ""
 
 
 class AssetNames:
-    """The assets that names stand for. Each has a code, in the order in which it was first named.
+    """The assets that names stand for. Each has a code, in the order of first use.
 
-    `listed` are the assets of the assets file, whose symbols come before those of the `registered` ones of the store.
-    With `add_new` another name makes the asset `native;<symbol>`, unless it is an id or an address. With `pairs`,
-    BTC/USD is BTC. `cure` says what to do about a name of no asset.
+    `listed` are the assets of the assets file, whose symbols take precedence over the store's `registered` assets.
+    With `add_new`, an unknown name makes the asset `native;<symbol>`, or the asset of its id or address. With `pairs`,
+    BTC/USD is BTC. `cure` says what to do about an unknown name.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class AssetNames:
         *,
         add_new: bool,
         pairs: bool = False,
-        cure: str = _CURE,
+        cure: str = _REMEDY,
     ) -> None:
         self.ids: list[str] = []
         """The ids by code."""
@@ -51,15 +51,15 @@ class AssetNames:
         self._unknown = 0
 
     def named(self, name: str, symbol: str = "") -> ResolvedName:
-        """What a name stands for; `symbol` is that beside an id."""
+        """Resolve a name; `symbol` is the symbol beside an id."""
         key = name, symbol
         if key not in self._named:
-            found = self._resolved(name.strip(), symbol.strip())
-            self._named[key] = ResolvedName(self.code_of(found)) if isinstance(found, str) else found
+            resolved = self._resolved(name.strip(), symbol.strip())
+            self._named[key] = ResolvedName(self.code_of(resolved)) if isinstance(resolved, str) else resolved
         return self._named[key]
 
     def code_of(self, asset_id: str) -> int:
-        """The code of an asset's id; the empty id stands for the sum over all assets."""
+        """The code of an asset id; the empty id is the sum over all assets."""
         if asset_id not in self._codes:
             self._codes[asset_id] = len(self.ids)
             self.ids.append(asset_id)
@@ -71,16 +71,14 @@ class AssetNames:
         return self.code_of(TOTAL)
 
     def _resolved(self, name: str, symbol: str) -> str | ResolvedName:
-        """The id of the asset, or why there is none."""
+        """The id of the asset, or the fault of the name."""
         if not name:
             return ResolvedName(None, "is empty; name the asset")
         ids = self._assets.ids(name)
         if len(ids) == 1:
             return ids[0]
         if ids:
-            return ResolvedName(
-                None, f"is the symbol of several assets; write one of their ids: {', '.join(sorted(ids))}"
-            )
+            return ResolvedName(None, f"is the symbol of several assets; write an id: {', '.join(sorted(ids))}")
         if self._pairs and (base := base_currency(name)):
             return self._resolved(base, base if symbol == name else symbol)
         if self._pairs and (fault := pair_fault(name)):
@@ -92,7 +90,7 @@ class AssetNames:
         return self._made(name, symbol)
 
     def _made(self, name: str, symbol: str) -> str | ResolvedName:
-        """The new asset that a name, and perhaps a symbol, make, whose decimals nobody stated."""
+        """Add an asset with a name and perhaps a symbol, without decimals."""
         try:
             split_id(name)
             asset = unknown_asset(name)
@@ -101,7 +99,7 @@ class AssetNames:
             asset = unknown_asset(f"{group};{name}")
         symbol = symbol or asset.symbol
         if fault := asset_fault(symbol, asset.group_key, "0"):
-            return ResolvedName(None, f"can be no asset: {fault}")
+            return ResolvedName(None, f"cannot be an asset: {fault}")
         self.new[asset.id] = replace(asset, name=symbol, symbol=symbol, symbol_denom="")
         self._assets.add(self.new[asset.id])
         return asset.id

@@ -1,4 +1,4 @@
-"""Assets as files describe them: columns symbol, address or asset_id, decimals, name if it is there, and others."""
+"""Reads files that describe assets: columns symbol, address or asset_id, decimals, optionally name, and others."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,17 +20,17 @@ from analytics_service.store.rewrite import write_definitions
 _MAX_DECIMALS = 77
 _DISPLAYED = 6
 _MAX_ASSETS = 50_000
-# Of symbols, names and addresses.
+# Characters of symbols, names and addresses.
 _LONGEST = 100
 # Control characters, and the replacement for bytes that are not UTF-8.
 _UNREADABLE = "[\x00-\x1f\x7f-\x9f\N{REPLACEMENT CHARACTER}]"
 
 
 def define_assets(store: Store, path: Path) -> tuple[int, list[str]]:
-    """Describe the assets of a file as it does; what it does not say of them stays. Returns how many differed, and the
-    symbols of those that had been described with other decimals.
+    """Describe assets as in a file; fields that the file lacks stay. Returns the number of changed assets, and the
+    symbols of assets whose decimals changed.
 
-    ImportRefused names the first invalid line. SourceRefused when the store holds simulated data (rule 8.7).
+    UserError names the first invalid line. SourceMismatch if the store has simulated data (rule 8.7, one source).
     """
     registered = registered_assets(store)
     listed = listed_assets(path, registered)
@@ -46,7 +46,7 @@ def define_assets(store: Store, path: Path) -> tuple[int, list[str]]:
 
 
 def _with_stored(asset: Asset, stored: Asset) -> Asset:
-    """An asset of a file with what the file does not say of it. Without a name, its symbol stands for that."""
+    """An asset of a file, with the stored fields that the file lacks. Without a name, its symbol is its name."""
     asset = replace(asset, kind=stored.kind, origin_asset=stored.origin_asset, receipt_asset=stored.receipt_asset)
     if not stored.is_described:
         return asset
@@ -59,8 +59,7 @@ def _with_stored(asset: Asset, stored: Asset) -> Asset:
 
 
 def registered_assets(store: Store | None) -> Mapping[str, Asset]:
-    """The assets of the store, by id; None means an empty store. SourceRefused when it holds simulated data (rule
-    8.7)."""
+    """The assets of the store by id. A `store` of None is empty. SourceMismatch if it has simulated data (rule 8.7)."""
     if store is None:
         return {}
     require_admitted(store, IMPORTED)
@@ -68,8 +67,7 @@ def registered_assets(store: Store | None) -> Mapping[str, Asset]:
 
 
 def listed_assets(path: Path | None, registered: Mapping[str, Asset]) -> list[Asset]:
-    """The assets of a file, each with the key that it has in the store, which may be in another case (rule 3.4), and
-    with its end."""
+    """The assets of a file, with the store's ids, which may be in another case (rule 3.4, canonical ids), and ends."""
     assets = read_assets_file(path) if path else []
     ids = stored_id([asset.id for asset in assets], registered)
     return [
@@ -84,9 +82,9 @@ def listed_assets(path: Path | None, registered: Mapping[str, Asset]) -> list[As
 
 
 def read_assets_file(path: Path) -> list[Asset]:
-    """The assets, in the file's order. ImportRefused names the first invalid line.
+    """The assets, in the file's order. UserError names the first invalid line.
 
-    Addresses `0x...` that differ only in case are the same; the first spelling is used (rule 3.4).
+    Addresses `0x...` that differ only in case are one asset, with its first spelling (rule 3.4).
     """
     table = open_table(path)
     # Files that this service writes have ids.
@@ -115,14 +113,14 @@ def read_assets_file(path: Path) -> list[Asset]:
 def _conflict(asset: Asset, symbols: Mapping[str, Asset], addresses: Mapping[str, Asset]) -> str | None:
     same_symbol, same_address = symbols.get(asset.symbol), addresses.get(id_key(asset.id))
     if same_symbol and id_key(same_symbol.id) != id_key(asset.id):
-        return f"the symbol stands for {same_symbol.group_key} further up"
+        return f"an earlier line has the symbol for {same_symbol.group_key}"
     if same_address and same_address != replace(asset, group_key=same_address.group_key):
-        return f"the address is that of {same_address.symbol} with {same_address.decimals_denom} decimals further up"
+        return f"an earlier line has the address as {same_address.symbol} with {same_address.decimals_denom} decimals"
     return None
 
 
 def token_of(symbol: str, address: str, decimals: str, name: str = "") -> Asset | str:
-    """The asset `token;<address>`, or that of the id in place of the address; or the error in its description."""
+    """The asset `token;<address>`, or of the id in place of an address; or the error in its description."""
     # Programs write whole numbers as 6.0 if some are missing.
     symbol, address, decimals = symbol.strip(), address.strip(), decimals.strip().removesuffix(".0")
     fault = asset_fault(symbol, address, decimals) or (
@@ -142,14 +140,14 @@ def asset_fault(symbol: str, address: str, decimals: str) -> str | None:
     if max(map(len, (symbol, address))) > _LONGEST:
         return f"the symbol or the address has more than {_LONGEST} characters"
     if "," in symbol:
-        return "the symbol holds a comma, which separates symbols in requests"
+        return "the symbol contains a comma, which separates symbols in requests"
     if is_formula(symbol):
         return "the symbol begins with = + - @, a tab or a line end: a spreadsheet would run it as a formula"
     if re.search(_UNREADABLE, symbol + address):
-        return "the symbol or the address holds a control character, or bytes that are not UTF-8"
+        return "the symbol or the address contains a control character, or bytes that are not UTF-8"
     # Commas separate ids in requests, a semicolon the group from the key.
     if not re.fullmatch(r"((native|token);)?[^\s,;]+", address):
-        return "the address is empty or holds a space, comma or semicolon"
+        return "the address is empty or contains a space, comma or semicolon"
     if not re.fullmatch(r"[0-9]{1,2}", decimals) or int(decimals) > _MAX_DECIMALS:
         return f"decimals must be a whole number from 0 to {_MAX_DECIMALS}"
     return None
@@ -162,10 +160,10 @@ def definitions_differ(asset: Asset, registered: Asset) -> bool:
 
 
 def notes_on_symbols(new: Iterable[Asset], registered: Iterable[Asset]) -> list[str]:
-    """A line about each new asset whose symbol another asset in the store has."""
+    """A line about each new asset whose symbol a stored asset has, too."""
     finder = AssetFinder(registered)
     return [
-        f"Note: {asset.symbol} becomes the symbol of {asset.id}; in the store it is that of {', '.join(same)}"
+        f"Note: {asset.symbol} becomes the symbol of {asset.id}; in the store it is the symbol of {', '.join(same)}"
         for asset in new
         if (same := finder.of_symbol(asset.symbol))
     ]

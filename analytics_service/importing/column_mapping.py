@@ -1,5 +1,5 @@
-"""Which columns of a file are the time, the asset and the value: those of these names, or those that the caller names.
-Own pages and exports are known by all of their columns."""
+"""Finds the columns of time, asset and value in a file, by these names or by the command's options. Pages and exports
+of the service are recognized by all their columns."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,35 +12,33 @@ from analytics_service.importing.readers import RECIPES, SourceTable
 from analytics_service.importing.timestamps import CANDLE
 from analytics_service.store.datasets.histories import TOTALS, History
 
-# USD, and what is worth as much.
+# USD and currencies worth as much.
 DOLLARS = ("usd", "usdt", "usdc", "dai", "busd", "tusd", "usdp", "fdusd", "pyusd", "gusd", "usde", "us$", "$")
 _OFFICIAL = (
     *("eur", "gbp", "jpy", "chf", "cad", "aud", "nzd", "sek", "nok", "dkk", "pln", "czk", "huf", "try", "brl", "mxn"),
     *("zar", "inr", "krw", "cny", "hkd", "sgd", "rub", "uah"),
 )
 _COINS = ("eurc", "eurt", "btc", "xbt", "wbtc", "eth", "weth", "bnb", "sol")
-# After a dash other words are part of a symbol, such as UNI-V2.
+# After a dash, other words belong to the symbol, as in UNI-V2.
 _PAIR = re.compile(r"([A-Za-z0-9.]+)([/_-])([A-Za-z0-9.$]+)")
-# Without a mark between them. Shorter ones are symbols of their own, such as sUSD and agEUR.
+# Pairs without a separator. Shorter words are symbols, such as sUSD and agEUR.
 _JOINED = re.compile(rf"([a-z0-9]{{2,}}?)(usd[tc]?|busd|fdusd)|([a-z0-9]{{3,}}?)({'|'.join(_OFFICIAL)})", re.IGNORECASE)
 _VALUES = ("price", "close", "open", "high", "low", "value", "rate", "usd", "tvl")
 QUOTES = ("currency", "quote", "vs_currency", "quote_asset", "quote_currency")
-"""Names of columns that say in what prices are."""
+"""Names of columns with the currency of prices."""
 
 
 def base_currency(name: str) -> str | None:
-    """What a pair in USD prices, such as BTC of BTC/USDT; None of what is no pair."""
+    """The base of a pair in USD, such as BTC in BTC/USDT; None if the name is not such a pair."""
     pair = _PAIR.fullmatch(name)
     return pair[1] if pair and pair[3].casefold() in DOLLARS else None
 
 
 def pair_fault(name: str) -> str | None:
-    """Why a symbol that no asset has is none: it may be a pair."""
+    """The fault of an unknown symbol that may be a pair; None if it is not a pair."""
     pair, joined = _PAIR.fullmatch(name), _JOINED.fullmatch(name)
     if pair and pair[3].casefold() not in DOLLARS and (pair[2] == "/" or pair[3].casefold() in (*_OFFICIAL, *_COINS)):
-        return (
-            f"is {pair[1]} in {pair[3]}, and prices are in USD; convert them, or describe such an asset with --assets"
-        )
+        return f"is {pair[1]} in {pair[3]}, not in USD; convert the prices, or describe such an asset with --assets"
     if joined is None or name.casefold() in DOLLARS:
         return None
     if joined[3]:
@@ -49,7 +47,7 @@ def pair_fault(name: str) -> str | None:
 
 
 def named_money(name: str) -> str | None:
-    """The unit other than USD that the name of a column of values names, such as EUR of price_eur."""
+    """The currency other than USD in the name of a column of values, such as EUR in price_eur."""
     first, *others = _words(name) or [""]
     money = [word for word in (first, *others) if word in _OFFICIAL]
     money += [word for word in others[-1:] if first in _VALUES and word in _COINS]
@@ -57,7 +55,7 @@ def named_money(name: str) -> str | None:
 
 
 def file_money(stem: str) -> str | None:
-    """The unit other than USD that the name of a file names after an asset, such as EUR of btc-eur."""
+    """The currency other than USD after an asset in the name of a file, such as EUR in btc-eur."""
     words = _words(stem)
     joined = [match[4] for word in words if (match := _JOINED.fullmatch(word)) and match[3]]
     return next((word.upper() for word in (*[word for word in words[1:] if word in _OFFICIAL], *joined)), None)
@@ -68,9 +66,9 @@ def _words(name: str) -> list[str]:
     return [word for word in re.split(r"[^a-z0-9$]+", humps.lower()) if word]
 
 
-# Names of columns that name assets: beside --asset, they must name one.
+# Columns that name assets. With --asset, all their rows must name one asset.
 _ASSETS = ("asset", "asset_id", "symbol", "ticker", "pair", "token", "coin")
-# The column of values of a wide file, once each row has one.
+# The column of values of an unpivoted wide file.
 WIDE_VALUE = "the values of columns"
 _TOTALS, _VIEW, _EXACT = ("history", "observed_at", "usd"), ("asset_id", "symbol", "observed_at"), "value_exact"
 _PAGES = [
@@ -79,14 +77,14 @@ _PAGES = [
     for asset in (("asset_id", "symbol"), ())
     for values in (("v",), ("o", "h", "l", "c", "n"))
 ]
-# Names of columns of rates that are often in percent.
+# Columns of rates with these names are often in percent.
 _PERCENT = re.compile("%|percent|pct|apy", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """What the caller says about columns: their names, the one asset of all rows, or a pattern of the names of files
-    with SYMBOL where theirs is, that each column but the time is an asset, or that open, high and low are wanted."""
+    """The options about columns: names of columns, the asset of all rows, a pattern of file names that contains SYMBOL,
+    `wide` if every column except the time is an asset, and `candles` to read open, high and low."""
 
     time: str | None = None
     asset_column: str | None = None
@@ -99,14 +97,14 @@ class ColumnChoice:
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """The columns that an import reads. Without a column `asset`, all rows are of the asset `named`, or of the sum over
-    all if that is None.
+    """The columns that an import reads. Without a column `asset`, all rows belong to the asset `named`, or to the sum
+    over all assets if that is None.
 
-    `values` are columns by name: `value`, and open, high and low of candles. Each of the columns `wide` is of the asset
-    of its name. Rows of own files have the symbol beside the id, and rates in fractions; a `page` has the `count` of
-    observations in each bucket; `history` is the column of names if rows are of several. Columns in `same` must name
-    one asset, `quotes` say in what prices are. `beside` are columns of opens, highs and lows that are not read; if
-    there are such, `is_candle` says whether the value is a close.
+    `values` has columns by name: `value`, and open, high and low of candles. Columns in `wide` are named after their
+    assets. `own` files were written by this service: they have a `symbol` beside the id, and rates as fractions. A
+    `page` may have the `count` of observations in each bucket. `history` is the column of history names. Columns in
+    `same` must name one asset, `quotes` have currencies. `beside` are columns of open, high and low that are not read,
+    and `is_candle` says whether the value is then a close.
     """
 
     time: str
@@ -126,7 +124,7 @@ class ColumnMapping:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are read, each once."""
+        """The columns to read, each once."""
         single = (self.time, self.asset, self.symbol, self.count, self.history)
         values = self.wide or self.values.values()
         used = (*single, *values, *self.same, *self.quotes)
@@ -134,45 +132,44 @@ class ColumnMapping:
 
 
 def map_columns(table: SourceTable, history: History, choice: ColumnChoice, *, percent: bool) -> ColumnMapping:
-    """The layout of a table, whose rates are in `percent` or not. ImportRefused if a column is missing, or if its name
-    says that its values are in another unit."""
+    """The columns of a table. UserError if a column is missing, or its name shows another unit."""
     own = _own(table, history, choice)
     if own is not None:
         return own
     asset = _symbol_of(table.path, choice.symbol_from) if choice.symbol_from else choice.asset
     time = _required(table, "time" if choice.time is None else choice.time, "--time")
     if (money := file_money(table.path.stem)) and not may_be_percent(history):
-        raise UserError(f"The name of {table.path} says {money}, and values are in USD. Convert them, or rename it.")
+        raise UserError(f"The file name {table.path} names {money}. Convert the values to USD, or rename the file.")
     if choice.wide:
         wide = [column for column in table.columns if column != time and column.strip()]
         if len(set(wide)) < len(wide) or not wide:
-            raise UserError(f"{table.path} has no column but the time, or two of one name. Name each asset once.")
+            raise UserError(f"{table.path} has only the column of times, or a repeated column. Name each asset once.")
         return ColumnMapping(time, {"value": WIDE_VALUE}, wide=wide)
     value = _required(table, choice.value or ("close" if choice.candles else "value"), "--value")
     _require_unit(table, history, value, percent=percent)
     candle = {name: column for name in CANDLE if (column := table.column(name)) and column != value}
     if choice.candles and len(candle) < len(CANDLE):
-        raise UserError(f"{table.path} has not all of the columns open, high and low. Leave out --candles.")
+        raise UserError(f"{table.path} lacks some of the columns open, high and low. Leave out --candles.")
     column = None
     if (
         asset is None
         and history.by_asset is not None
         and (choice.asset_column or table.column("asset") or not history.total)
     ):
-        column = _required(table, choice.asset_column or "asset", "--asset-column, or say --asset SYMBOL")
+        column = _required(table, choice.asset_column or "asset", "--asset-column, or add --asset SYMBOL")
     used = {time, value, column}
-    found = [column for column in map(table.column, (*_ASSETS, *QUOTES)) if column and column not in used]
+    others = [column for column in map(table.column, (*_ASSETS, *QUOTES)) if column and column not in used]
     return ColumnMapping(
         time, {**(candle if choice.candles else {}), "value": value}, column, asset,
-        same=[] if column else [name for name in found if name.casefold() not in QUOTES],
-        quotes=[name for name in found if name.casefold() in QUOTES],
+        same=[] if column else [name for name in others if name.casefold() not in QUOTES],
+        quotes=[name for name in others if name.casefold() in QUOTES],
         beside=[] if choice.candles else [*candle.values()],
         is_candle="close" in value.casefold() and bool(candle.keys() & {"open", "high"}),
     )  # fmt: skip
 
 
 def _own(table: SourceTable, history: History, choice: ColumnChoice) -> ColumnMapping | None:
-    """The layout of a page or an export that the service wrote."""
+    """The columns of a page or an export of the service; None for other files."""
     names = tuple(table.columns)
     if names in _PAGES:
         ohlc, asset = "c" in names, "asset_id" if "asset_id" in names else None
@@ -197,34 +194,34 @@ def _required(table: SourceTable, name: str, option: str) -> str:
     if column is None:
         shown = ", ".join(table.columns)[:200]
         if len(table.columns) == 1 and (mark := re.search(r"[,;|\t]", shown)):
-            raise UserError(f"{table.path} has one column, {shown!r}. Say --separator {mark[0]!r} if it is several.")
+            raise UserError(f"{table.path} has one column, {shown!r}. To split it, add --separator {mark[0]!r}.")
         raise UserError(
             f"{table.path} has no column {name!r}, or several; it has {shown!r}. Name the column with {option}; for "
-            f"files without a header there are recipes: {RECIPES}."
+            f"files without a header, see {RECIPES}."
         )
     return column
 
 
 def _require_unit(table: SourceTable, history: History, value: str, *, percent: bool) -> None:
-    """ImportRefused if the name of a column of values says that they are not in the unit of the history."""
+    """UserError if the name of a column of values shows another unit than the history's."""
     if not may_be_percent(history) and (money := named_money(value)):
-        raise table.refused(None, value, None, f"the name says {money}, and values are in USD; convert them")
+        raise table.refused(None, value, None, f"is in {money} by its name; convert the values to USD")
     if may_be_percent(history) and not percent and _PERCENT.search(value):
-        advice = "may be in percent; say --percent, or rename the column if its values are fractions"
+        advice = "may be in percent; add --percent, or rename the column if its values are fractions"
         raise table.refused(None, value, None, advice)
 
 
 def _symbol_of(path: Path, pattern: str) -> str:
-    """The symbol in the name of a file, and in as many folders above it as a pattern has. ImportRefused if that may be
-    several, or none."""
+    """The symbol in the name of a file, with as many folders as the pattern has. UserError if there is none, or if
+    several are possible."""
     name = "/".join(path.absolute().parts[-pattern.count("/") - 1 :])
     expression = re.escape(pattern).replace(r"\*", ".*")
     matches = (re.fullmatch(expression.replace("SYMBOL", part), name) for part in ("(.+?)", "(.+)"))
     symbols = sorted({match[1] for match in matches if match})
     if len(symbols) != 1:
-        readings = f" may say {' or '.join(symbols)}" if symbols else " does not fit"
+        result = f"may find {' or '.join(symbols)}" if symbols else "finds no symbol"
         raise UserError(
-            f"The name of {path}{readings} by --symbol-from {pattern}. Write SYMBOL where names have the symbol, and * "
-            "for what else differs."
+            f"--symbol-from {pattern} {result} in the name of {path}. Write SYMBOL in place of the symbol, and * for "
+            "other parts that differ."
         )
     return symbols[0]

@@ -1,4 +1,4 @@
-"""Rows of events: files with the columns of the view `events`, and no others."""
+"""Reads rows of events from files with the columns of the view `events`, and no others."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ COLUMNS = (
     *("time", "action", "leg", "asset_id", "symbol", "address", "account_index", "units", "amount_denom"),
     *("price", "price_exact", "usd", "usd_exact", "contract", "destination", "tx_hash", "id"),
 )
-# A file needs a column of each group. The first that has a value counts.
+# A file needs a column of each group. The first column with a value counts.
 _REQUIRED = (("time",), ("action",), ("address",), ("asset_id", "symbol"), ("amount_denom", "units"))
 _ACTIONS = {action.value: action for action in Action}
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
@@ -34,7 +34,7 @@ _DIGITS = 160
 
 
 class Fault(Exception):
-    """Why a row is rejected: a column, its value, and what to do about it."""
+    """Why a row is rejected: a column, its value, and what to do."""
 
     def __init__(self, column: str, value: str, advice: str) -> None:
         super().__init__(column, value, advice)
@@ -42,7 +42,7 @@ class Fault(Exception):
 
 @dataclass(slots=True)
 class EventRow:
-    """An event, and the line of a file that it stands in."""
+    """An event, and its line in a file."""
 
     table: SourceTable
     line: int
@@ -51,21 +51,21 @@ class EventRow:
 
 def storable(event: Event) -> Event:
     """The event. Fault if the store cannot hold one of its values."""
-    for fault in validate(event, Event):
-        raise Fault(fault.path, "", f"{fault.problem.strip(': .')}; correct the row")
+    for invalid in validate(event, Event):
+        raise Fault(invalid.path, "", f"{invalid.problem.strip(': .')}; correct the row")
     return event
 
 
 def open_events(path: Path, separator: str) -> SourceTable:
-    """The table of a file. ImportRefused names all columns that it lacks, and all that events do not have."""
+    """The table of a file. UserError names all missing columns, and all that events do not have."""
     table = open_table(path, separator)
-    lacking = [" or ".join(names) for names in _REQUIRED if not {*names} & {*table.columns}]
+    missing = [" or ".join(names) for names in _REQUIRED if not {*names} & {*table.columns}]
     others = [name for n, name in enumerate(table.columns) if name not in COLUMNS or name in table.columns[:n]]
-    if lacking or others:
-        faults = [f"lacks the columns {', '.join(lacking)}"] if lacking else []
-        faults += [f"has {', '.join(map(repr, others))} beside those of events"] if others else []
+    if missing or others:
+        faults = [f"lacks the columns {', '.join(missing)}"] if missing else []
+        faults += [f"has the unknown or repeated columns {', '.join(map(repr, others))}"] if others else []
         raise UserError(
-            f"{path} {', and '.join(faults)}. Name columns as the view events does, each once: see {RECIPES}."
+            f"{path} {', and '.join(faults)}. Name columns as in the view events, each once: see {RECIPES}."
         )
     if "time" in table.rounded:
         raise table.refused(None, "time", None, "has 32-bit floats, in which times are rounded; write integers")
@@ -74,10 +74,10 @@ def open_events(path: Path, separator: str) -> SourceTable:
 
 @dataclass(slots=True)
 class EventReader:
-    """Reads rows of events. `assets` are those that are registered or listed, by id; `at` is the present instant.
+    """Reads rows of events. `assets` are registered and listed assets by id; `at` is the present instant.
 
-    Counts rows that were read, those of lending without an amount, which are `empty`, and rejected ones, and says what
-    is wrong with the first of these. With `skip_invalid` they are left out; else the first raises ImportRefused.
+    `read`, `empty` and `rejected` count rows; empty rows are events of lending without an amount. `rejections` describe
+    the first rejected rows. Without `skip_invalid`, the first invalid row raises UserError.
     """
 
     names: AssetNames
@@ -90,7 +90,7 @@ class EventReader:
     rejections: list[str] = field(default_factory=list)
 
     def rows(self, table: SourceTable, advance: Callable[[int], None]) -> Iterator[EventRow]:
-        """The good rows of a file, in order."""
+        """The valid rows of a file, in order."""
         for batch, size in table.batches(table.columns):
             seconds = parse_times(batch["time"], TimeRules())["second"]
             texts = batch.select(_text(name) for name in table.columns).iter_rows(named=True)
@@ -108,7 +108,7 @@ class EventReader:
             advance(size)
 
     def reject(self, table: SourceTable, line: int, fault: Fault) -> None:
-        """Count a bad row, or raise ImportRefused for it."""
+        """Count an invalid row, or raise UserError for it."""
         refusal = table.refused(line, *fault.args)
         if not self.skip_invalid:
             raise refusal
@@ -116,10 +116,10 @@ class EventReader:
         self.rejections += [str(refusal)] if len(self.rejections) < SHOWN else []
 
     def _event(self, row: Mapping[str, str], second: int | None) -> Event | None:
-        """The event of a row; None if it belongs to lending and has no amount. Fault if it is none."""
+        """The event of a row; None for an event of lending without an amount. Fault for an invalid row."""
         if second is None or not 0 <= second <= last_second(self.at):
             latest = format_instant(self.at)
-            advice = f"is no time up to {latest} in ISO 8601 or unix seconds; write it as 2026-01-31T12:00:00Z"
+            advice = f"is not a time up to {latest} in ISO 8601 or unix seconds; write it as 2026-01-31T12:00:00Z"
             raise Fault("time", row["time"], advice)
         try:
             address = parse_address(row["address"])
@@ -127,7 +127,7 @@ class EventReader:
             raise Fault("address", row["address"], f"{error}") from None
         action = _ACTIONS.get(row["action"])
         if action is None:
-            raise Fault("action", row["action"], f"is no action; write one of {', '.join(Action)}")
+            raise Fault("action", row["action"], f"is not an action; write one of {', '.join(Action)}")
         asset = self._asset(row)
         event = Event(
             id=row.get("id", ""),
@@ -155,26 +155,26 @@ class EventReader:
 
 
 def _text(name: str) -> pl.Expr:
-    """A column without spaces around, and empty where there is no value."""
+    """A column without surrounding spaces, empty where a value is missing."""
     text = pl.col(name).fill_null("").str.strip_chars()
     return pl.when(text.str.to_lowercase().is_in(NO_VALUE)).then(pl.lit("")).otherwise(text).alias(name)
 
 
 def _first(row: Mapping[str, str], *columns: str) -> str:
-    """The first of the columns that has a value, or else that is there."""
-    there = [name for name in columns if name in row] or [columns[0]]
-    return next((name for name in there if row.get(name)), there[0])
+    """The first of the columns with a value, or else the first that exists."""
+    present = [name for name in columns if name in row] or [columns[0]]
+    return next((name for name in present if row.get(name)), present[0])
 
 
 def _leg(text: str) -> Leg:
     if text not in ("", *Leg):
-        raise Fault("leg", text, f"is no leg of a liquidation; write {' or '.join(Leg)}")
+        raise Fault("leg", text, f"is not a leg of a liquidation; write {' or '.join(Leg)}")
     return Leg(text or Leg.DEBT)
 
 
 def _index(text: str) -> int | None:
     if not re.fullmatch("[0-9]{0,9}", text):
-        raise Fault("account_index", text, "is not a whole number; write one")
+        raise Fault("account_index", text, "is not a whole number of at most nine digits")
     return int(text) if text else None
 
 
@@ -184,20 +184,20 @@ def _amount(row: Mapping[str, str], asset: Asset) -> int | None:
     if number is None:
         return None
     if not asset.is_described:
-        raise Fault(column, row[column], f"needs the decimals of {asset.symbol}, which nobody has stated; say --assets")
+        raise Fault(column, row[column], f"needs the decimals of {asset.symbol}, which are unknown; add --assets")
     decimals = 0 if column == "amount_denom" else asset.decimals_denom
     amount = EXACT.scaleb(number, decimals)
     if amount != EXACT.to_integral_value(amount):
-        raise Fault(column, row[column], f"has more than {decimals} decimals, and {asset.symbol} has not")
+        raise Fault(column, row[column], f"has more than the {decimals} decimals of {asset.symbol}")
     return int(amount)
 
 
 def _number(row: Mapping[str, str], *columns: str) -> tuple[str, Decimal | None]:
-    """The first of the columns that has a number, and that."""
+    """The first of the columns with a number, and the number."""
     column = _first(row, *columns)
     text = row.get(column, "")
     if not text:
         return column, None
     if len(text) > _DIGITS or not _NUMBER.fullmatch(text):
-        raise Fault(column, text, "is not a plain decimal without a sign; a recipe makes it one")
+        raise Fault(column, text, "is not a plain decimal without a sign; see the recipes")
     return column, Decimal(text)

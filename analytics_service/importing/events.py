@@ -1,7 +1,7 @@
-"""Events of files in the store: their values, and the sums of loans and liquidations.
+"""Imports events from files, with their values and the sums of loans and liquidations.
 
-Sums are those of all events, so they are made anew from the first event of the import on. They go on from imported
-values, which stay as they are.
+Sums are over all events, so they are recomputed from the import's first event on. They continue from imported sums,
+which stay unchanged.
 """
 
 import time
@@ -48,7 +48,7 @@ DATASET = "loans"
 
 @dataclass(frozen=True, slots=True)
 class EventRequest:
-    """Files of events; `separator` is that of CSV, `assets` a file that describes assets."""
+    """Files of events; `separator` is for CSV, `assets` is a file that describes assets."""
 
     files: Sequence[Path]
     assets: Path | None = None
@@ -58,9 +58,8 @@ class EventRequest:
 
 @dataclass(frozen=True, slots=True)
 class LoadedEvents:
-    """The events of files, each once, with their values, and the new assets among theirs. `changed` counts those of
-    which the store has other values, `known` rows whose event the store or an earlier row has as it is; `reader` has
-    counted the others."""
+    """The events of files, each once, with their values, and new assets. `changed` counts events with other values in
+    the store, `known` counts rows whose event the store or an earlier row already has, `reader` counts other rows."""
 
     files: Sequence[Path]
     events: Sequence[Event]
@@ -71,16 +70,15 @@ class LoadedEvents:
     reader: EventReader
 
     def write(self, store: Store) -> None:
-        """Write the events, all at once. StoreUnavailable when ClickHouse stays away; then the same import may be
-        repeated."""
+        """Write the events at once. StoreUnavailable if ClickHouse stays away; the import can then be repeated."""
         _publish(store, self)
 
 
 def load_events(store: Store | None, request: EventRequest, at: datetime, reporter: Reporter) -> LoadedEvents:
-    """Read all files; None means an empty store, `at` is the present instant.
+    """Read all files. A `store` of None is empty; `at` is the present instant.
 
-    SourceRefused when the store holds simulated data (rule 8.7); ImportRefused when a file or a row differs from the
-    shape, no event is left, or an id has two contents.
+    SourceMismatch if the store has simulated data (rule 8.7, one source). UserError if a file or a row is invalid, no
+    event remains, or two events have one id.
     """
     registered = registered_assets(store)
     listed = {asset.id: asset for asset in listed_assets(request.assets, registered)}
@@ -91,10 +89,10 @@ def load_events(store: Store | None, request: EventRequest, at: datetime, report
     rows: list[EventRow] = []
     for table in [open_events(path, request.separator) for path in request.files]:
         reporter.stage(f"Reading {table.path.name}", table.size)
-        of_file = [*reader.rows(table, reporter.advance)]
-        for row, event in zip(of_file, with_ids(row.event for row in of_file), strict=True):
+        file_rows = [*reader.rows(table, reporter.advance)]
+        for row, event in zip(file_rows, with_ids(row.event for row in file_rows), strict=True):
             row.event = event
-        rows += of_file
+        rows += file_rows
     rows = _valued_rows(rows, store, reader)
     if not rows:
         raise UserError("\n".join([f"{request.files[0]}: there are no events to import.", *reader.rejections]))
@@ -109,7 +107,7 @@ def load_events(store: Store | None, request: EventRequest, at: datetime, report
 
 
 def _valued_rows(rows: Sequence[EventRow], store: Store | None, reader: EventReader) -> list[EventRow]:
-    """The rows with prices and USD values. Those that cannot be stored are rejected."""
+    """The rows with prices and USD values. Rejects rows that cannot be stored."""
     seconds: dict[str, set[int]] = defaultdict(set)
     for row in rows:
         seconds[row.event.asset_id].add(unix_second(row.event.at))
@@ -132,7 +130,7 @@ def _valued_rows(rows: Sequence[EventRow], store: Store | None, reader: EventRea
 
 
 def _valued(event: Event, price: Decimal | None, asset: Asset) -> Event:
-    """The event with its price and USD value: as the file says, or else by the price of its time, if there is one."""
+    """The event with its price and USD value, from the file or else from the price of its time."""
     price = price if event.price is None else event.price
     if event.usd is not None or price is None or event.amount is None:
         return replace(event, price=price)
@@ -140,28 +138,28 @@ def _valued(event: Event, price: Decimal | None, asset: Asset) -> Event:
 
 
 def _distinct(rows: Sequence[EventRow], stored: Sequence[StoredEvent]) -> list[Event]:
-    """One event of each id. ImportRefused if an id stands for different events, in the files or the store. Other values
-    of a stored event that files have brought are a correction; those of a source's event would not count."""
+    """One event for each id. UserError if an id stands for different events in the files or the store. Different values
+    of a stored event correct an imported event, but are an error for a source's event."""
     distinct: dict[str, EventRow] = {}
     for row in rows:
         first = distinct.setdefault(row.event.id, row).event
         if first != with_renamed_ids(row.event, first):
             raise _two_events(row, first)
     for known in stored:
-        found = distinct.get(known.event.id)
-        if found and not is_alike(found.event, known.event):
-            if not has_id_of(found.event, known.event):
-                raise _two_events(found, known.event)
+        row_of_id = distinct.get(known.event.id)
+        if row_of_id and not is_alike(row_of_id.event, known.event):
+            if not has_id_of(row_of_id.event, known.event):
+                raise _two_events(row_of_id, known.event)
             if EventOrigin.SOURCE in known.origin:
-                advice = f"is the id of an event of the source, {_described(known.event)}, which counts; leave it out"
-                raise found.table.refused(found.line, "id", found.event.id, advice)
+                advice = f"is the id of an event of the source, {_described(known.event)}; remove the row"
+                raise row_of_id.table.refused(row_of_id.line, "id", row_of_id.event.id, advice)
     return [row.event for row in distinct.values()]
 
 
 def _two_events(row: EventRow, other: Event) -> UserError:
     advice = (
-        f"is the id of another event, {_described(other)}; write ids that tell all events apart, or leave the column "
-        "out. A correction needs the transaction or the time of the event that it corrects"
+        f"is the id of another event, {_described(other)}; give each event its own id, or remove the column. A "
+        "correction needs the transaction or the time of the event that it corrects"
     )
     return row.table.refused(row.line, "id", row.event.id, advice)
 
@@ -173,7 +171,7 @@ def _described(event: Event) -> str:
 
 @resumable()
 def _publish(store: Store, loaded: LoadedEvents, wait: Callable[[float], bool | None] = time.sleep) -> None:
-    """Write events, with everything that follows from them, and new assets: all at once, or nothing."""
+    """Write events, their sums and new assets, all or nothing."""
     retry, events, files = write_retries(wait), loaded.events, loaded.files
     version = retry(lambda: new_version(store))
     retry(lambda: take_ownership(store, read_owner(store), ledger.IMPORTED))
@@ -184,18 +182,18 @@ def _publish(store: Store, loaded: LoadedEvents, wait: Callable[[float], bool | 
         changes = compare_events(events, retry(lambda: read_stored_events(store, events)), EventOrigin.FILE)
         sums = retry(lambda: _sums(store, changes, first))
         definitions = retry(lambda: changed_assets(store, loaded.new))
-        run = LedgerRow(
+        commit = LedgerRow(
             DATASET, last, "import", first, last, len(events), names_of(files), version, files_id=files_number(files)
         )
         for table, rows in {OBSERVATIONS: sums.added, EVENTS: changes_frame(changes), ASSETS: definitions}.items():
             retry(lambda table=table, rows=rows: staged.insert(table, with_version(rows, version)))  # type: ignore[misc]
         retry(lambda: staged.remove(sums.removed))
-        rewrite.publish(store, staged, [run], retry)
+        rewrite.publish(store, staged, [commit], retry)
 
 
 def _sums(store: Store, changes: EventChanges, first: int) -> SumChanges:
-    """What changes in sums from the first event of an import, or the first that it moves. ImportRefused says by how
-    much one would fall, or that it would be too large."""
+    """The changes of sums from the first imported or moved event on. UserError if a sum would decrease, or would be too
+    large."""
     first = min([first, *summed_seconds(changes)])
     ticks = {first: TOTALS}
     start = unsettled_from(store, first)

@@ -1,4 +1,4 @@
-"""Files to import: found by name, folder or glob, and unpacked."""
+"""Finds files to import by name, folder or glob, and unpacks them."""
 
 import glob
 import gzip
@@ -23,10 +23,10 @@ _DAMAGES = (OSError, EOFError, ValueError, zlib.error, zstd.ZstdError, pl.except
 
 
 def find_files(names: Sequence[str]) -> list[Path]:
-    """The files of names, in the order of the names: files, folders with all folders in them, or globs, these in
-    alphabetic order. Hidden files, and unfinished ones of killed commands, are left out of folders and globs.
+    """The files of names, in order. A name is a file, a folder with its subfolders, or a glob; the last two are in
+    alphabetic order, without hidden files and unfinished files of killed commands.
 
-    ImportRefused when a name stands for nothing, or a file is named twice.
+    UserError if a name matches nothing, or a file is named twice.
     """
     paths: list[Path] = []
     for name in names:
@@ -50,18 +50,18 @@ def _matches(pattern: str) -> Iterator[Path]:
     return root.glob(str(Path(pattern).relative_to(root)))
 
 
-def _visible(paths: Iterator[Path], refusal: str) -> list[Path]:
+def _visible(paths: Iterator[Path], message: str) -> list[Path]:
     visible = [
         path for path in sorted(paths) if path.is_file() and not path.name.startswith(".") and path.suffix != ".part"
     ]
     if not visible:
-        raise UserError(refusal)
+        raise UserError(message)
     return visible
 
 
 def file_state(path: Path) -> tuple[int, int, int, int]:
-    """A value that changes when a file is written to or replaced. ImportRefused when it is missing or empty, or when
-    its name is not UTF-8, which neither the ledger nor Polars accepts."""
+    """A value that changes when a file is written or replaced. UserError if the file is missing or empty, or its name
+    is not UTF-8, which neither the ledger nor Polars accepts."""
     if not str(path.name).isprintable():
         raise UserError(f"The name of the file {path.name!r} is not UTF-8 or not printable. Rename it.")
     if not path.is_file():
@@ -75,8 +75,8 @@ def file_state(path: Path) -> tuple[int, int, int, int]:
 
 @contextmanager
 def unpack(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """The file itself, whose position is the progress, and its content, unpacked if it is gzip or zstd. ImportRefused
-    when it is damaged."""
+    """The file, whose position shows the progress, and its content, unpacked if it is gzip or zstd. UserError if the
+    file is damaged."""
     with open_file_to_read(path), path.open("rb") as raw:
         start = raw.read(4)
         raw.seek(0)
@@ -92,7 +92,7 @@ def unpack(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 @contextmanager
 def open_file_to_read(path: Path) -> Iterator[None]:
-    """ImportRefused in place of the errors of a file that is damaged or cannot be read."""
+    """Raises UserError in place of the errors of a damaged or unreadable file."""
     try:
         yield
     except (*_DAMAGES, pl.exceptions.PanicException) as error:

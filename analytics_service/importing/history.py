@@ -1,6 +1,6 @@
-"""Reads files of one history: the good rows, merged, and the assets that they bring.
+"""Reads files of one history: their valid rows, merged, and their new assets.
 
-A file that differs from the shape is refused by the first row that does, with the column, the value and what to do.
+The error about a file names the first invalid row, with the column, the value and what to do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,11 +34,11 @@ from analytics_service.store.datasets.histories import PRICES
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The result of an import, or of trying it, in rows: read = written + replaced + rejected + empty, but of candles.
+    """The result of an import or a dry run, in rows: read = written + replaced + rejected + empty, except for candles.
 
-    `written` counts rows whose asset and second were not in the store, `replaced` those that replaced a row in the
-    store or an earlier row of the import. `observations` are as in the ledger. `rejections` say what is wrong with the
-    first bad rows. `kept` are the assets whose description in the assets file differs from the store's, which is kept.
+    `written` counts rows whose asset and second were not in the store, `replaced` rows that replaced a row of the store
+    or an earlier row of the import. `observations` are as in the ledger. `rejections` describe the first rejected rows.
+    `kept` are assets whose stored description is kept although the assets file differs.
     """
 
     read: int
@@ -53,9 +53,9 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The content of files: merged rows, the assets that they bring, and those that keep the store's description
-    although the assets file has a different one. `symbols` are those of the rows' assets, by id, `notes` say what may
-    not be meant, and `offered` counts the rows before they were merged, four for each candle."""
+    """The content of files: merged rows, new assets, and `kept` assets as in Summary. `symbols` are the symbols of the
+    rows' assets by id, `notes` are hints at possible mistakes, and `offered` counts rows before merging, four a candle.
+    """
 
     request: HistoryRequest
     files: Sequence[ReadFile]
@@ -78,11 +78,11 @@ class Loaded:
 
 
 def load_history(store: Store | None, request: HistoryRequest, at: datetime, reporter: Reporter) -> Loaded:
-    """Read all files; None means an empty store. `at` is the present instant: observations more than a day later are
-    refused. Nothing is written.
+    """Read all files, and write nothing. A `store` of None is empty. `at` is the present instant; observations of more
+    than a day later are invalid.
 
-    SourceRefused when the store holds simulated data (rule 8.7); ImportRefused when a file differs from the shape, two
-    rows disagree, no row is left, a cumulative history would fall, or an asset has ended.
+    SourceMismatch if the store has simulated data (rule 8.7, one source). UserError if a file is invalid, rows
+    conflict, no row remains, a cumulative history would decrease, or an asset has ended.
     """
     history, registered = request.history, registered_assets(store)
     listed = listed_assets(request.assets, registered)
@@ -93,14 +93,14 @@ def load_history(store: Store | None, request: HistoryRequest, at: datetime, rep
         for rows, size in file.table.batches(file.layout.columns):
             read_rows(file, rows, names)
             reporter.advance(size)
-        _place(file)
+        _set_timestamps(file)
     offered = sum(block.height for file in files for block in file.good)
     if not offered:
         _refuse_nothing(files)
     rows, conflict = merge_rows(_with_ids(files, names.ids), last_wins=request.last_wins)
     if conflict is not None:
-        raise _disagreement(files, conflict)
-    _require_going_on(rows, registered)
+        raise _conflict_error(files, conflict)
+    _require_not_ended(rows, registered)
     require_monotonic(store, history, rows)
     return _loaded(request, files, rows, offered, (registered, listed, names))
 
@@ -122,40 +122,40 @@ def _loaded(
     return Loaded(request, files, rows, new, kept, symbols, notes_on_symbols(new, registered.values()), offered)
 
 
-def _place(file: ReadFile) -> None:
-    """Put the rows of a file at the seconds from which their values hold. ImportRefused if that is open."""
+def _set_timestamps(file: ReadFile) -> None:
+    """Set the second from which each value counts. UserError if the options leave that open."""
     request = file.request
     stamp, interval = request.stamps.stamp or ("begin" if file.layout.page else None), request.stamps.interval
     path, is_candles = file.table.path, request.choice.candles
     if file.layout.is_candle and file.style in (TimeStyle.CLOCK, TimeStyle.NUMBER) and stamp is None:
         raise UserError(
-            f"{path}: a time beside open, high and close may name the beginning of its interval, whose close is known "
-            "later, or the end. Say --stamp begin or --stamp end."
+            f"{path}: the time of a candle may be the beginning or the end of its interval, and its close is known "
+            "only at the end. Add --stamp begin or --stamp end."
         )
     is_needed = stamp == "begin" or (stamp == "end" and is_candles)
     if interval and not is_needed:
-        raise UserError(f"{path}: an interval changes nothing here. Say --stamp begin, or leave out --interval.")
+        raise UserError(f"{path}: --interval has no effect here. Add --stamp begin, or leave out --interval.")
     if is_needed and interval is None and any(rows.height for rows in file.good):
         begins = pl.concat([rows.select("asset", "begin") for rows in file.good])
         interval = least_bucket(file.buckets) if file.layout.page else least_interval(begins, file.times.zone)
         if interval is None:
-            raise UserError(f"{path} has one time of each asset. Say how long an interval is, such as --interval 1d.")
+            raise UserError(f"{path} has only one time for each asset. Add the interval, such as --interval 1d.")
     now, zone = unix_second(file.at), file.times.zone
     for number, rows in enumerate(file.good):
         if interval and stamp == "begin":
             rows = rows.with_columns(observed_at=last_seconds(rows["begin"], interval, zone, now))
         elif interval:
-            # The end of a candle on a full minute is the first second after it.
+            # An end on a full minute is the first second after the candle.
             rows = rows.with_columns(observed_at=pl.col("observed_at") - (pl.col("observed_at") % 60 == 0))
             ends = rows["observed_at"].cast(pl.Int64) + 1
             rows = rows.with_columns(begin=shift_times(ends, f"-{interval}", zone).cast(pl.UInt32))
         if is_candles and (rows["observed_at"].cast(pl.Int64) - rows["begin"] < LEAST - 1).any():
-            raise UserError(f"{path} has candles of less than {LEAST} seconds. Leave out --candles.")
+            raise UserError(f"{path} has candles shorter than {LEAST} seconds. Leave out --candles.")
         file.good[number] = (candle_rows(rows) if is_candles else rows).drop("begin", strict=False)
 
 
 def _with_ids(files: Sequence[ReadFile], ids: Sequence[str]) -> list[pl.DataFrame]:
-    """The rows of files, with ids in place of the codes of assets, and the number of the file if there are several."""
+    """The rows of files, with asset ids in place of codes, and the number of the file."""
     dtype, codes = pl.Enum(sorted(ids)), pl.Series(range(len(ids)), dtype=pl.UInt32)
     named = pl.col("asset").replace_strict(codes, pl.Series(ids, dtype=dtype), return_dtype=dtype)
     blocks = []
@@ -165,7 +165,7 @@ def _with_ids(files: Sequence[ReadFile], ids: Sequence[str]) -> list[pl.DataFram
     return blocks
 
 
-def _disagreement(files: Sequence[ReadFile], conflict: pl.DataFrame) -> UserError:
+def _conflict_error(files: Sequence[ReadFile], conflict: pl.DataFrame) -> UserError:
     places = [
         f"{quote_value(files[row['file']].table.path, files[row['file']].table.label, row['line'], None, None)} "
         f"{row['value']}"
@@ -174,26 +174,26 @@ def _disagreement(files: Sequence[ReadFile], conflict: pl.DataFrame) -> UserErro
     asset, second = conflict["asset"][0] or "the sum", conflict["observed_at"][0]
     return UserError(
         f"Two rows have different values of {asset} at {format_instant(from_unix(second))}: {' and '.join(places)}. "
-        "Leave out what is not meant, or say --last-wins to take the later."
+        "Delete the wrong row, or take the later row with --last-wins."
     )
 
 
 def _refuse_nothing(files: Sequence[ReadFile]) -> None:
-    """ImportRefused: no row is left to import."""
+    """UserError: no row remains to import."""
     name = f"{files[0].table.path}{' and the others' if len(files) > 1 else ''}"
     if rejected := sum(file.rejected for file in files):
         first = next(text for file in files for text in file.rejections)
-        raise UserError(f"{name}: all {rejected:,} rows with a value are bad. {first}")
+        raise UserError(f"{name}: all {rejected:,} rows with a value are invalid. {first}")
     raise UserError(f"{name}: there are no rows with a value.")
 
 
-def _require_going_on(rows: pl.DataFrame, registered: Mapping[str, Asset]) -> None:
-    """ImportRefused when an asset has ended before one of its rows, which nobody would be shown."""
+def _require_not_ended(rows: pl.DataFrame, registered: Mapping[str, Asset]) -> None:
+    """UserError if an asset has ended before one of its rows, which would not be visible."""
     for asset_id, last in rows.group_by("asset").agg(pl.col("observed_at").max()).iter_rows():
         asset = registered.get(asset_id)
         if asset and asset.ended_at and last > unix_second(asset.ended_at):
             raise UserError(
-                f"{asset.symbol} ({asset_id}) ended at {format_instant(asset.ended_at)}, and there are values up to "
-                f"{format_instant(from_unix(last))}. `analytics-service assets end '{asset_id}' --undo` takes the end "
-                "back; or leave these values out."
+                f"{asset.symbol} ({asset_id}) ended at {format_instant(asset.ended_at)}, but there are values up to "
+                f"{format_instant(from_unix(last))}. Remove these values, or remove the end with `analytics-service "
+                f"assets end '{asset_id}' --undo`."
             )

@@ -1,4 +1,4 @@
-"""Merges the good rows of all files, and sorts them in the order in which they are written."""
+"""Merges the valid rows of all files, and sorts them in the order of writing."""
 
 from collections.abc import Sequence
 
@@ -15,8 +15,8 @@ _ROWS: dict[str, type[pl.DataType] | pl.DataType] = {"observed_at": pl.UInt32, "
 
 
 def require_monotonic(store: Store | None, history: History, rows: pl.DataFrame) -> None:
-    """ImportRefused for the first fall that merged rows of a cumulative history would make, by asset; None means an
-    empty store."""
+    """UserError for the first decrease, by asset, that merged rows would cause in a cumulative history. A `store` of
+    None is empty."""
     if not history.cumulative:
         return
     for (asset,), part in rows.partition_by("asset", as_dict=True, include_key=False).items():
@@ -27,32 +27,32 @@ def require_monotonic(store: Store | None, history: History, rows: pl.DataFrame)
         kept = stored.join(imported, on="observed_at", how="anti").with_columns(is_stored=True)
         series = pl.concat([kept, imported.with_columns(is_stored=False)]).sort("observed_at")
         both = series.with_columns(pl.all().shift(1).name.suffix("_before"))
-        # Whatever the store has is not the import's fault.
+        # Decreases among stored values are not the import's fault.
         is_new = ~(pl.col("is_stored") & pl.col("is_stored_before"))
-        falls = both.filter((pl.col("value") < pl.col("value_before")) & is_new)
-        if falls.height:
-            raise _refusal(history, str(asset), falls.row(0, named=True))
+        decreases = both.filter((pl.col("value") < pl.col("value_before")) & is_new)
+        if decreases.height:
+            raise _decrease_error(history, str(asset), decreases.row(0, named=True))
 
 
-def _refusal(history: History, asset_id: str, fall: dict[str, object]) -> UserError:
+def _decrease_error(history: History, asset_id: str, decrease: dict[str, object]) -> UserError:
     second, value, second_before, value_before = (
-        fall[name] for name in ("observed_at", "value", "observed_at_before", "value_before")
+        decrease[name] for name in ("observed_at", "value", "observed_at_before", "value_before")
     )
     offset = subtract(value_before, value)  # type: ignore[arg-type]
     start = format_instant(from_unix(second))  # type: ignore[arg-type]
-    if fall["is_stored_before"]:
-        cure = f"The file has {offset} less than the store from before: add that to its values, if they begin anew."
-    elif fall["is_stored"]:
-        cure = (
-            f"The file has {offset} more than the store has later. Take that out with `analytics-service remove loans "
-            f"--start {start}`, import again, and take its snapshots anew with `analytics-service jobs backfill loans "
-            f"--start {start} --end now`: their sums go on from imported ones."
+    if decrease["is_stored_before"]:
+        remedy = f"The file has {offset} less than the store has earlier. If the file's sums start at 0, add {offset}."
+    elif decrease["is_stored"]:
+        remedy = (
+            f"The file has {offset} more than the store has later. Remove the later sums with `analytics-service "
+            f"remove loans --start {start}`, import again, and take the snapshots again with `analytics-service jobs "
+            f"backfill loans --start {start} --end now`: their sums continue from the imported ones."
         )
     else:
-        cure = f"The file has {offset} less than in the row before: correct one of both."
+        remedy = f"The file has {offset} less than in the row before: correct one of the two rows."
     before = f"{round_decimal(value_before):f} USD at {format_instant(from_unix(second_before))}"  # type: ignore[arg-type]
-    fallen = f"{round_decimal(value):f} USD at {start}"  # type: ignore[arg-type]
-    return UserError(f"{history.slug} of {asset_id or 'all assets'} would fall from {before} to {fallen}. {cure}")
+    after = f"{round_decimal(value):f} USD at {start}"  # type: ignore[arg-type]
+    return UserError(f"{history.slug} of {asset_id or 'all assets'} would fall from {before} to {after}. {remedy}")
 
 
 # Rows are sent window by window, so that a batch touches few of the monthly partitions.
@@ -61,15 +61,15 @@ COLUMNS = ("asset", "observed_at", "value")
 
 
 def merge_rows(blocks: list[pl.DataFrame], *, last_wins: bool) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """A row for each asset and second, by window, and within a window by asset and time, and the first two rows of one
-    time that disagree, unless `last_wins`. Takes the blocks out of the list.
+    """One row for each asset and second, ordered by window, asset and time; and the first two conflicting rows, unless
+    `last_wins`. Empties the list of blocks.
 
-    Of rows of an asset and second the one with the latest `tick` is kept, of rows of a tick the last (rule 2.12).
+    For an asset and second, the latest `tick` wins, then the last row (rule 2.12, whole seconds).
     """
     parts: dict[int, list[pl.DataFrame]] = {}
     empty = blocks[0].select(COLUMNS).clear()
     while blocks:
-        # Blocks are freed one by one, and windows sorted one by one: otherwise rows would be in memory three times.
+        # Freeing blocks and sorting windows one by one keeps rows from being in memory three times.
         block = blocks.pop().with_columns(window=pl.col("observed_at").cast(pl.Int64) // WINDOW)
         for (window,), part in block.partition_by("window", as_dict=True, include_key=False).items():
             parts.setdefault(window, []).insert(0, part)
@@ -84,7 +84,7 @@ def merge_rows(blocks: list[pl.DataFrame], *, last_wins: bool) -> tuple[pl.DataF
 
 
 def _ordered(rows: pl.DataFrame) -> pl.DataFrame:
-    # Sorting by a single number is several times faster than by columns.
+    # Sorting by one number is several times faster than by columns.
     key = pl.col("asset").to_physical().cast(pl.UInt64) * 2**32 + pl.col("observed_at")
     keys: Sequence[str] = ("key", "tick") if "tick" in rows.columns else ("key",)
     if "tick" in rows.columns:
@@ -93,9 +93,9 @@ def _ordered(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _conflict(ordered: pl.DataFrame) -> pl.DataFrame | None:
-    """The first two rows of one asset and time that have different values."""
+    """The first two rows of an asset and time with different values."""
     same = pl.col("key") == pl.col("key").shift(-1)
     if "tick" in ordered.columns:
         same &= pl.col("tick") == pl.col("tick").shift(-1)
-    found = ordered.select(index=(same & (pl.col("value") != pl.col("value").shift(-1))).arg_true())["index"]
-    return ordered.slice(found[0], 2) if len(found) else None
+    numbers = ordered.select(index=(same & (pl.col("value") != pl.col("value").shift(-1))).arg_true())["index"]
+    return ordered.slice(numbers[0], 2) if len(numbers) else None

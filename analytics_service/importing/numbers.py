@@ -1,4 +1,4 @@
-"""Values: plain decimals, with a point or a comma, as numbers of 18 decimals, half to even."""
+"""Parses values: plain decimals with a point or a comma, rounded half to even to 18 decimals."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,7 +15,7 @@ _HUNDREDTH = r"^([^eE]*)(?:[eE](.*))?$"
 
 @dataclass(frozen=True, slots=True)
 class ValueRules:
-    """How values are written: with a comma before decimals, or in percent. `bound` is what fractions may not exceed."""
+    """How values are written: with a decimal comma, or in percent. `bound` is the upper limit of fractions."""
 
     comma: bool = False
     percent: bool = False
@@ -23,7 +23,7 @@ class ValueRules:
 
 
 def rules_of(history: History, *, comma: bool, percent: bool) -> ValueRules:
-    """The rules of a history's values. Rates above 1 are in percent, or else nobody could tell fractions from them."""
+    """The rules of a history's values. Rates above 1 must be in percent, so that fractions can be distinguished."""
     return ValueRules(comma, percent, RATE_LIMIT if percent else Decimal(1) if may_be_percent(history) else None)
 
 
@@ -39,7 +39,7 @@ def is_missing(column: str) -> pl.Expr:
 
 
 def parse_values(texts: pl.Series, rules: ValueRules) -> pl.Series:
-    """The values as DECIMAL; null for what is no plain decimal below 10^20."""
+    """The values as DECIMAL; null for a text that is not a plain decimal below 10^20."""
     if not (rules.comma or rules.percent):
         values = texts.cast(DECIMAL, strict=False)
         return (
@@ -49,7 +49,7 @@ def parse_values(texts: pl.Series, rules: ValueRules) -> pl.Series:
     if rules.comma:
         text = pl.when(~text.str.contains(".", literal=True)).then(text.str.replace(",", ".", literal=True))
     if rules.percent:
-        # Divided by the exponent, so that no digit is lost.
+        # Divided through the exponent, so that no digit is lost.
         parts = text.str.extract_groups(_HUNDREDTH).struct
         exponent = parts.field("2").fill_null("0").cast(pl.Int32, strict=False) - 2
         text = pl.format("{}e{}", parts.field("1"), exponent)
@@ -57,7 +57,7 @@ def parse_values(texts: pl.Series, rules: ValueRules) -> pl.Series:
 
 
 def valid_values(history: History, rules: ValueRules, column: str) -> pl.Expr:
-    """Whether values of a column are in the range of a history; null or false where there is no value."""
+    """Whether values of a column are in the history's range; null or false without a value."""
     value = pl.col(column)
     lowest = _lowest(history)
     valid = value.is_not_null() if lowest is None else value >= lowest
@@ -65,11 +65,11 @@ def valid_values(history: History, rules: ValueRules, column: str) -> pl.Expr:
 
 
 def value_fault(history: History, rules: ValueRules) -> str:
-    """What is wrong with a text that has no valid value, and what to do."""
+    """The fault of an invalid value, and what to do."""
     unit, lowest = 100 if rules.percent else 1, _lowest(history)
     span = f"{'-10^20' if lowest is None else lowest * unit} to {rules.bound * unit if rules.bound else '10^20'}"
     options = "--decimal or --percent" if may_be_percent(history) else "--decimal"
-    return f"is no plain decimal from {span}; correct it, say {options}, or see the recipes"
+    return f"is not a plain decimal from {span}; correct it, add {options}, or see the recipes"
 
 
 def _lowest(history: History) -> Decimal | None:

@@ -1,7 +1,7 @@
-"""Files as batches of rows of text: CSV, NDJSON, a JSON array of objects, Parquet and Arrow, told by their content.
+"""Reads files as batches of rows of text. The content shows the format: CSV, NDJSON, a JSON array, Parquet or Arrow.
 
-Text, integers and decimals are read exactly, binary floats as their shortest decimal text. What differs from the shape
-is refused by its first line, with the page of recipes.
+Text, integers and decimals are read exactly, binary floats as their shortest decimal text. The error about an invalid
+file names its first invalid line and the recipes.
 """
 
 import csv
@@ -22,7 +22,7 @@ _POINT, _CANDLE = ("v",), ("o", "h", "l", "c", "n")
 
 
 def page_records(document: Any) -> list[dict[str, Any]] | None:
-    """The points of a page in the form json or columns: t, asset_id, symbol and values; None of anything else."""
+    """The points of a page in the format json or columns, with t, asset_id, symbol and values. None for other JSON."""
     data = document.get("data") if isinstance(document, dict) else None
     if not isinstance(data, dict) or not data.keys() & {"series", "points", "t"}:
         return None
@@ -46,15 +46,15 @@ def _records(page: Mapping[str, Any], series: Mapping[str, Any]) -> Iterator[dic
 
 
 RECIPES = "`analytics-service example recipes`"
-# Bytes of text in a batch, also the limit of a line.
+# Bytes of text in a batch, and the limit of a line.
 _BLOCK = 8 * 2**20
-# Rows of a batch of Parquet or Arrow.
+# Rows in a batch of Parquet or Arrow.
 _ROWS = 500_000
-# Bytes of a file that is a single JSON value. In memory it takes up to thirty times as many.
+# Largest file with a single JSON value, in bytes. In memory it takes up to thirty times as many.
 _MAX_DOCUMENT = 32 * 2**20
 _BOM = b"\xef\xbb\xbf"
 _ARROW_STREAM = b"\xff\xff\xff\xff"
-# Whole floats below are written without an exponent: they may be times.
+# Whole floats below this are written without an exponent, because they may be times.
 _MAX_WHOLE = 2**53
 _SHOWN = 60
 Batches = Iterator[tuple[pl.DataFrame, int]]
@@ -64,9 +64,9 @@ Batches = Iterator[tuple[pl.DataFrame, int]]
 class SourceTable:
     """A file as rows of text.
 
-    `columns` are the names in the file. `read` yields batches of the columns asked for, with the size of each, which
-    add up to `size`; `label` is what a row's number counts, "line" or "row". Columns in `rounded` have 32-bit floats,
-    in which times are rounded to minutes; those in `unreadable` have no text, and are there with their type.
+    `columns` are the names in the file. `read` yields batches of the requested columns with their sizes, which add up
+    to `size`. `label` says what numbers count, "line" or "row". Columns in `rounded` have 32-bit floats, which round
+    times to minutes. `unreadable` has the types of columns that cannot be read as text.
     """
 
     path: Path
@@ -78,15 +78,14 @@ class SourceTable:
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, name: str) -> str | None:
-        """The column of that name, in any case; None if there is none, or several."""
+        """The column with this name, in any case; None if there is none, or several."""
         exact = [column for column in self.columns if column == name]
-        found = exact or [column for column in self.columns if column.strip().casefold() == name.casefold()]
-        return found[0] if len(found) == 1 else None
+        matches = exact or [column for column in self.columns if column.strip().casefold() == name.casefold()]
+        return matches[0] if len(matches) == 1 else None
 
     def batches(self, columns: Sequence[str]) -> Batches:
-        """Rows with `line`, counted from 1, and the columns as text, null where there is nothing. Rows without anything
-        in the columns are left out. ImportRefused when a row differs from the shape, or when the file changed
-        meanwhile."""
+        """Rows with `line`, counted from 1, and the columns as text or null. Rows that are null in all columns are
+        skipped. UserError if a row is invalid, or the file changed meanwhile."""
         for name in columns:
             if name in self.unreadable:
                 raise self.refused(None, name, "", f"is of type {self.unreadable[name]}; write text or numbers")
@@ -94,15 +93,15 @@ class SourceTable:
         for rows, size in self.read(columns):
             yield rows.filter(pl.any_horizontal(pl.col(columns).is_not_null())), size
         if file_state(self.path) != before:
-            raise UserError(f"{self.path} changed while it was read. Import it when it is complete.")
+            raise UserError(f"{self.path} changed while it was read. Import it again when it is complete.")
 
     def refused(self, line: int | None, column: str | None, value: str | None, advice: str) -> UserError:
-        """The refusal of the value of a column in a line: what it is not, and what to do."""
+        """The error about a value: its place in the file, and `advice`, which says what is wrong and what to do."""
         return UserError(f"{quote_value(self.path, self.label, line, column, value)} {advice}.")
 
 
 def quote_value(path: Path, label: str, line: int | None, column: str | None, value: str | None) -> str:
-    """A place in a file, in words."""
+    """A place in a file and its value, in words."""
     place = f"{path}"
     place += f", {label} {line}" if line is not None else ""
     place += f", column {column}" if column is not None else ""
@@ -112,7 +111,7 @@ def quote_value(path: Path, label: str, line: int | None, column: str | None, va
 
 
 def open_table(path: Path, separator: str = ",") -> SourceTable:
-    """The table of a file; `separator` is that of CSV. ImportRefused when it is missing, empty or of another format."""
+    """The table of a file; `separator` is for CSV. UserError if the file is missing, empty or of another format."""
     table = _table(path, separator)
     if not table.columns:
         raise _other_layout(path, None, "has no rows")
@@ -132,23 +131,23 @@ def _table(path: Path, separator: str) -> SourceTable:
     if start.startswith((b"{", b"[")):
         return _json_table(path, size)
     if b"\0" in start:
-        raise _other_layout(path, None, "is neither text in UTF-8, Parquet nor Arrow")
+        raise _other_layout(path, None, "is not text in UTF-8, Parquet or Arrow")
     return _csv_table(path, size, separator)
 
 
 def _other_layout(path: Path, line: int | None, fault: str, label: str = "line") -> UserError:
     where = f"{path}, {label} {line}" if line is not None else f"{path}"
-    return UserError(f"{where} {fault}. A recipe may turn the file into the shape: {RECIPES}.")
+    return UserError(f"{where} {fault}. See how to convert such files: {RECIPES}.")
 
 
 def _blocks(path: Path) -> Iterator[tuple[bytes, int]]:
-    """Whole lines of a text file, and how much of the file they take."""
+    """Blocks of whole lines of a text file, with their bytes in the file."""
     with unpack(path) as (raw, content):
         reported, block = 0, content.read(len(_BOM)).removeprefix(_BOM)
         while chunk := content.read(_BLOCK):
             end = b"" if chunk.endswith(b"\n") else content.readline(_BLOCK)
             if len(end) == _BLOCK:
-                raise _other_layout(path, None, f"has a line that is longer than {_BLOCK // 2**20} MiB")
+                raise _other_layout(path, None, f"has a line longer than {_BLOCK // 2**20} MiB")
             yield block + chunk + end, raw.tell() - reported
             reported, block = raw.tell(), b""
         if block:
@@ -162,14 +161,14 @@ def _csv_table(path: Path, size: int, separator: str) -> SourceTable:
 
 
 def _fields(path: Path, line: int, content: bytes, separator: str) -> list[str]:
-    """The fields of a line; none of a blank one."""
+    """The fields of a line; none for a blank line."""
     try:
         text = content.decode().strip("\r ")
         return next(csv.reader([text], delimiter=separator, strict=True), [])
     except UnicodeDecodeError:
         raise _other_layout(path, line, "is not UTF-8") from None
     except csv.Error:
-        raise _other_layout(path, line, "has a quote that is not closed, or text beside one") from None
+        raise _other_layout(path, line, "has an unclosed quote, or text next to a quoted field") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +180,12 @@ class _Csv:
     separator: str
 
     def batches(self, wanted: Sequence[str]) -> Batches:
-        """The wanted columns of a block of lines after the other."""
+        """The wanted columns, block by block."""
         schema = {f"column_{number}": pl.String() for number in range(len(self.columns))}
         names = [pl.col(f"column_{self.columns.index(name)}").alias(name) for name in wanted]
         line = 1
         for block, size in _blocks(self.path):
-            # The first line that Polars sees tells it the number of fields, so it must not be blank.
+            # Polars takes the number of fields from the first line, so that must not be blank.
             lines = (block.partition(b"\n")[2] if line == 1 else block).lstrip(b"\r\n")
             line += block.removesuffix(lines).count(b"\n")
             try:
@@ -195,27 +194,27 @@ class _Csv:
                 )
             except pl.exceptions.PolarsError as error:
                 self._require_shape(line, lines)
-                raise _other_layout(self.path, line, "begins lines that are not CSV") from error
+                raise _other_layout(self.path, line, "or a later line is not CSV") from error
             if b'"' in lines and rows.height != lines.count(b"\n") + (not lines.endswith(b"\n")):
                 self._require_shape(line, lines)
             if self.columns and rows[:, -1].null_count():
-                # Polars fills up short lines.
+                # Polars pads short lines.
                 self._require_shape(line, lines, rows[:, -1].is_null())
             yield rows.select(names).with_row_index("line", line), size
             line += rows.height
 
     def _require_shape(self, first: int, lines: bytes, suspects: Iterable[bool] = repeat(True)) -> None:
-        """ImportRefused for the first suspect line that does not have a field for each column; blank lines are none."""
+        """UserError for the first suspect line that does not have a field for each column. Blank lines are skipped."""
         for line, (content, is_suspect) in enumerate(zip(lines.split(b"\n"), suspects, strict=False), first):
             fields = _fields(self.path, line, content, self.separator) if is_suspect else []
             if fields and len(fields) != len(self.columns):
                 shown = self.separator.join(fields)[:_SHOWN]
-                fault = f"has {len(fields)} fields, and line 1 names {len(self.columns)} columns: {shown!r}"
+                fault = f"has {len(fields)} fields, but line 1 has {len(self.columns)} columns: {shown!r}"
                 raise _other_layout(self.path, line, fault)
 
 
 def _json_table(path: Path, size: int) -> SourceTable:
-    """An object a line, or else an array of objects or an own page, which is read at once."""
+    """An object a line, or a JSON array or page of this service, which is read at once."""
     line, _, _ = next(block for block, _ in _blocks(path)).lstrip().partition(b"\n")
     first = _parsed(line)
     if isinstance(first, dict) and not page_records(first):
@@ -225,7 +224,7 @@ def _json_table(path: Path, size: int) -> SourceTable:
     with unpack(path) as (_, stream):
         content = stream.read(_MAX_DOCUMENT + 1).removeprefix(_BOM)
     if len(content) > _MAX_DOCUMENT:
-        raise _other_layout(path, None, "is a single JSON value, too large to be read at once; write an object a line")
+        raise _other_layout(path, None, "is a single JSON value that is too large; write one object a line")
     document = _parsed(content)
     rows = page_records(document) or document
     if not isinstance(rows, list):
@@ -233,13 +232,13 @@ def _json_table(path: Path, size: int) -> SourceTable:
     numbered = dict(enumerate(rows, start=1))
     for number, record in numbered.items():
         if not isinstance(record, dict):
-            raise _other_layout(path, number, f"is no flat object: {json.dumps(record)[:_SHOWN]}", "row")
+            raise _other_layout(path, number, f"is not an object: {json.dumps(record)[:_SHOWN]}", "row")
     read = partial(_record_batches, lambda: iter([(numbered, len(rows))]))
     return SourceTable(path, _names(rows), len(rows), "row", read)
 
 
 def _parsed(content: bytes) -> Any:
-    """A JSON value, with numbers as they are written; None if the content is none."""
+    """A JSON value, with numbers as text; None if the content is not JSON."""
     try:
         return json.loads(content, parse_int=str, parse_float=str, parse_constant=str)
     except (ValueError, RecursionError):
@@ -251,7 +250,7 @@ def _names(records: Collection[Mapping[str, Any]]) -> list[str]:
 
 
 def _line_records(path: Path) -> Iterator[tuple[dict[int, dict[str, Any]], int]]:
-    """The objects of blocks of lines, by line, and their sizes."""
+    """The objects of each block by line, with the block's size."""
     first = 1
     for block, size in _blocks(path):
         lines = {line: content for line, content in enumerate(block.split(b"\n"), first) if content.strip()}
@@ -261,7 +260,7 @@ def _line_records(path: Path) -> Iterator[tuple[dict[int, dict[str, Any]], int]]
         for line, record in zip(lines, records, strict=True):
             if not isinstance(record, dict):
                 text = lines[line][:_SHOWN].decode(errors="replace")
-                raise _other_layout(path, line, f"is no JSON object: {text!r}")
+                raise _other_layout(path, line, f"is not a JSON object: {text!r}")
         yield dict(zip(lines, records, strict=True)), size
 
 
@@ -274,7 +273,7 @@ def _record_batches(read: Callable[[], Iterator[tuple[dict[int, Any], int]]], wa
 
 def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
-        # JSON may have halves of surrogate pairs, which are no text.
+        # JSON may have halves of surrogate pairs, which are not valid text.
         return value if value is None or value.isascii() else value.encode("utf-8", "replace").decode()
     return json.dumps(value)
 
@@ -307,7 +306,7 @@ def _columnar_batches(path: Path, scan: Callable[[], pl.LazyFrame], height: int,
 
 
 def _as_text(name: str, dtype: pl.DataType) -> pl.Expr:
-    """A column as text; times with a zone in UTC."""
+    """A column as text. Times with a zone are in UTC."""
     column = pl.col(name)
     if isinstance(dtype, pl.Datetime):
         moment = column.dt.convert_time_zone("UTC") if dtype.time_zone else column

@@ -1,4 +1,4 @@
-"""The rows of a file of one history: which are good, and what is wrong with the others."""
+"""Validates the rows of a file of one history."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,17 +33,17 @@ from analytics_service.market.kinds import DECIMAL
 from analytics_service.store.datasets.histories import PRICES, History
 
 SHOWN = 5
-"""How many bad rows of a file a report names."""
-# The column of assets of a wide file.
+"""How many rejected rows of a file a report shows."""
+# The column of assets in a wide file.
 _WIDE = "the names of columns"
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRequest:
-    """Files of a history to import, and what the caller says about them.
+    """Files of a history to import, with the options of the command.
 
-    `assets` is an assets file. With `new_assets`, assets that neither it nor the store has are made. With `last_wins`
-    the later of two rows that disagree counts. With `skip_invalid` the good rows are imported even if others are bad.
+    `assets` is an assets file. `new_assets` makes assets that neither it nor the store has. `last_wins` takes the later
+    of conflicting rows. `skip_invalid` rejects invalid rows and imports the others.
     """
 
     history: History
@@ -62,10 +62,12 @@ class HistoryRequest:
 
 @dataclass(slots=True)
 class ReadFile:
-    """A file of which rows are read: the good ones as asset code, observed_at, values, line and what else matters; the
-    numbers of rows that were read, of those without a value and of bad ones, with what is wrong with the first; the
-    style of its times; the first row and value of each column that must name one asset; and the starts of the buckets
-    of a page, of which some are empty."""
+    """A file whose rows are read.
+
+    `good` has valid rows with asset code, observed_at, values and line; `begin` and `tick` if needed. `read`, `empty`
+    and `rejected` count rows, `rejections` describe the first rejected rows. `style` is the style of its times, `same`
+    the first row and value of each column that must name one asset, `buckets` the starts of a page's buckets.
+    """
 
     table: SourceTable
     layout: ColumnMapping
@@ -84,7 +86,7 @@ class ReadFile:
 
 
 def open_file(path: Path, request: HistoryRequest, at: datetime) -> ReadFile:
-    """A file with its layout; `at` is the present instant. ImportRefused when its columns differ from the shape."""
+    """A file with its column mapping; `at` is the present instant. UserError if its columns are invalid."""
     table = open_table(path, request.separator)
     layout = map_columns(table, request.history, request.choice, percent=request.percent)
     if layout.time in table.rounded:
@@ -96,7 +98,7 @@ def open_file(path: Path, request: HistoryRequest, at: datetime) -> ReadFile:
 
 
 def read_rows(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> None:
-    """Add the good rows of a batch to the file. ImportRefused for the first bad one, unless these may be skipped."""
+    """Add the valid rows of a batch to the file. UserError for the first invalid row, unless they may be skipped."""
     layout, request = file.layout, file.request
     if layout.history is not None:
         rows = rows.filter(pl.col(layout.history) == request.history.name)
@@ -115,7 +117,7 @@ def read_rows(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> None:
     is_good = _is_good(file, parsed)
     file.read += rows.height
     if not is_good.all():
-        _sort_out(file, rows.filter(~is_good), parsed.filter(~is_good), names)
+        _reject(file, rows.filter(~is_good), parsed.filter(~is_good), names)
         parsed = parsed.filter(is_good)
     others = ["begin"] if request.stamps.stamp or layout.page or request.choice.candles else []
     others += ["tick"] if (parsed["tick"] != 0).any() else []
@@ -126,7 +128,7 @@ def read_rows(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> None:
 
 
 def _codes(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> pl.Series | pl.Expr:
-    """The code of the asset of each row; null for a name of none. ImportRefused if the name for all rows is of none."""
+    """The asset code of each row; null for an unknown name. UserError if the name for all rows is unknown."""
     layout = file.layout
     column = _WIDE if layout.wide else layout.asset
     if column is None:
@@ -145,7 +147,7 @@ def _codes(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> pl.Series |
 
 
 def _is_good(file: ReadFile, parsed: pl.DataFrame) -> pl.Series:
-    """Whether each row has a time in the file's style, an asset, and valid values."""
+    """Whether each row has a time in the file's style, an asset and valid values."""
     checks = [
         pl.col("second").is_between(0, last_second(file.at)),
         pl.col("style") == str(file.style),
@@ -157,8 +159,8 @@ def _is_good(file: ReadFile, parsed: pl.DataFrame) -> pl.Series:
     return parsed.select(pl.all_horizontal(checks).fill_null(value=False)).to_series()
 
 
-def _sort_out(file: ReadFile, rows: pl.DataFrame, parsed: pl.DataFrame, names: AssetNames) -> None:
-    """Count rows without a value and bad rows. ImportRefused for the first bad one, unless these may be skipped."""
+def _reject(file: ReadFile, rows: pl.DataFrame, parsed: pl.DataFrame, names: AssetNames) -> None:
+    """Count empty and invalid rows. UserError for the first invalid row, unless they may be skipped."""
     layout = file.layout
     is_empty = pl.all_horizontal(map(is_missing, layout.values.values())) & parsed["second"].is_not_null()
     if layout.count is not None:
@@ -177,12 +179,12 @@ def _sort_out(file: ReadFile, rows: pl.DataFrame, parsed: pl.DataFrame, names: A
 
 
 def _explain(file: ReadFile, row: Mapping[str, Any], parsed: Mapping[str, Any], names: AssetNames) -> tuple[str, str]:
-    """The column that makes a row a bad one, and what to do."""
+    """The invalid column of a row, and what to do."""
     layout, history, second = file.layout, file.request.history, parsed["second"]
     if second is None or not 0 <= second <= last_second(file.at):
         return layout.time, time_fault(file.times, file.at)
     if parsed["style"] != file.style:
-        return layout.time, f"is a {parsed['style']}, and rows before have a {file.style}; write all times alike"
+        return layout.time, f"is a {parsed['style']}, but earlier rows have a {file.style}; use one style for all times"
     if parsed["asset"] is None:
         column = _WIDE if layout.wide else layout.asset or ""
         return column, names.named(row[column] or "").fault
@@ -191,11 +193,11 @@ def _explain(file: ReadFile, row: Mapping[str, Any], parsed: Mapping[str, Any], 
         if not valid.select(valid_values(history, file.values, name)).item():
             return column, value_fault(history, file.values)
     which = "value" if parsed["low"] <= parsed["open"] <= parsed["high"] else "open"
-    return layout.values[which], "lies outside of low to high; name the columns of the candle in their order"
+    return layout.values[which], "is not between low and high; check which column is which"
 
 
 def _require_one_asset(file: ReadFile, rows: pl.DataFrame) -> None:
-    """ImportRefused if rows that are to be of one asset name several, or prices are not in USD."""
+    """UserError if rows for one asset name several assets, or prices are not in USD."""
     table, history = file.table, file.request.history
     for column in file.layout.quotes if not may_be_percent(history) else ():
         foreign = rows.filter(~pl.col(column).str.strip_chars().str.to_lowercase().is_in(["", *DOLLARS]))
@@ -208,7 +210,7 @@ def _require_one_asset(file: ReadFile, rows: pl.DataFrame) -> None:
         line, first = file.same.setdefault(column, texts.row(0))
         others = texts.filter(pl.col(column) != first)
         if others.height:
-            advice = f"is another asset than {first[:40]!r} in {table.label} {line}; say --asset-column {column}"
+            advice = f"differs from the asset {first[:40]!r} in {table.label} {line}; add --asset-column {column}"
             raise table.refused(others["line"][0], column, others[column][0], advice)
         if history is PRICES and (fault := pair_fault(first)):
             raise table.refused(line, column, first, fault)

@@ -1,6 +1,6 @@
-"""Times: ISO 8601, unix seconds or another unit that the caller names, or a format in strptime's words.
+"""Parses times: ISO 8601, unix times in a given unit, or a format as in strptime.
 
-A date stands for its last second in its zone. A wall time that its zone has twice or never is none.
+A date means its last second in its zone. A wall time that occurs twice or never in its zone is invalid.
 """
 
 import re
@@ -19,9 +19,9 @@ from analytics_service.market.kinds import TIME_LIMIT
 
 Unit = Literal["s", "ms", "us", "ns"]
 UNITS: Mapping[Unit, int] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-# Unix times of before 1973-03-03 may be dates such as 20260131, days of spreadsheets, or in another unit.
+# Numbers before 1973-03-03 may be dates such as 20260131, spreadsheet days, or times in another unit.
 _LEAST_SECOND = 10**8
-# Observations must not be from the future. A day allows for wrong clocks and zones.
+# Observations must not be in the future. A day allows for wrong clocks and zones.
 _AHEAD = DAY
 _NUMBER = r"^([0-9]{1,19})(?:\.([0-9]{1,9})[0-9]*)?$"
 _ISO = (
@@ -29,7 +29,7 @@ _ISO = (
     r"(?:[T ](?P<clock>(?:[01][0-9]|2[0-3]):[0-5][0-9])(?P<second>:[0-5][0-9])?(?:[.,](?P<tick>[0-9]+))?"
     r"(?P<zone>Z|[+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?)?)?$"
 )
-# The commonest forms, for which Polars has a parser of its own.
+# The most common formats, which Polars parses quickly.
 _FORMS = {
     "0000-00-00T00:00:00Z": "%Y-%m-%dT%H:%M:%SZ",
     "0000-00-00T00:00:00": "%Y-%m-%dT%H:%M:%S",
@@ -49,8 +49,7 @@ class TimeStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimeRules:
-    """How times are to be read: the zone of those that name none, the unit of numbers, or a format. None of what was
-    not said."""
+    """How to read times: the zone of times without an offset, the unit of numbers, or a format."""
 
     zone: str = "UTC"
     unit: Unit | None = None
@@ -58,7 +57,7 @@ class TimeRules:
 
 
 def parse_format(text: str) -> str:
-    """A format as Polars takes it. ValueError if it names no instant."""
+    """A format in Polars' syntax. ValueError if it does not name a day."""
     form = re.sub(r"(?<!%)\.%f", "%.f", text)
     try:
         is_read = pl.Series([datetime.now(UTC).strftime(text)]).str.to_datetime(form, strict=False).count() == 1
@@ -70,42 +69,42 @@ def parse_format(text: str) -> str:
 
 
 def last_second(at: datetime) -> int:
-    """The last second that an observation may have at the present instant `at`."""
+    """The latest second of a valid observation, given the present instant `at`."""
     return min(unix_second(at) + _AHEAD, TIME_LIMIT - 1)
 
 
 def parse_times(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
-    """`second` (Int64, unix), `begin` (the same, but the first second of a date), `tick` (UInt32, nanoseconds after the
-    second) and `style` (a TimeStyle) of each text. All are null for a text that is no time."""
+    """Columns `second` (Int64, unix), `begin` (like `second`, but a date's first second), `tick` (UInt32, nanoseconds
+    after the second) and `style` (a TimeStyle). All are null for an invalid text."""
     if rules.format:
-        return _by_form(texts.str.strip_chars(), rules.format, rules.zone)
-    if (quick := _quickly(texts, rules)) is not None:
-        return quick
+        return _parse_format(texts.str.strip_chars(), rules.format, rules.zone)
+    if (times := _parse_quickly(texts, rules)) is not None:
+        return times
     texts = texts.str.strip_chars()
-    numbers = _of_numbers(texts, rules)
+    numbers = _parse_numbers(texts, rules)
     if numbers["second"].null_count() == texts.null_count() or rules.unit:
         return numbers
-    written = _of_iso(texts, rules.zone)
-    return pl.select(pl.coalesce(numbers[name], written[name]).alias(name) for name in numbers.columns)
+    iso = _parse_iso(texts, rules.zone)
+    return pl.select(pl.coalesce(numbers[name], iso[name]).alias(name) for name in numbers.columns)
 
 
-def _quickly(texts: pl.Series, rules: TimeRules) -> pl.DataFrame | None:
-    """The same, several times faster, of whole seconds, or of times that are all written as the first is; else None."""
+def _parse_quickly(texts: pl.Series, rules: TimeRules) -> pl.DataFrame | None:
+    """Parse whole seconds, or times that all have the first one's format, several times faster. None for others."""
     seconds = texts.cast(pl.Int64, strict=False) if rules.unit in (None, "s") else pl.Series([None], dtype=pl.Int64)
     if not seconds.null_count() and (seconds >= (0 if rules.unit else _LEAST_SECOND)).all():
-        return _of_seconds(seconds)
+        return _from_seconds(seconds)
     form = _FORMS.get(re.sub("[0-9]", "0", texts[0] or "") if len(texts) else "")
-    times = _by_form(texts, form, rules.zone) if form and not rules.unit else None
+    times = _parse_format(texts, form, rules.zone) if form and not rules.unit else None
     return times if times is not None and not times["second"].null_count() else None
 
 
-def _of_seconds(seconds: pl.Series) -> pl.DataFrame:
+def _from_seconds(seconds: pl.Series) -> pl.DataFrame:
     return seconds.to_frame("second").with_columns(
         begin="second", tick=pl.lit(0, pl.UInt32), style=pl.lit(str(TimeStyle.NUMBER))
     )
 
 
-def _of_numbers(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
+def _parse_numbers(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
     scale = UNITS[rules.unit or "s"]
     least = 0 if rules.unit == "s" else _LEAST_SECOND * scale
     parts = texts.to_frame("text").select(pl.col("text").str.extract_groups(_NUMBER).struct.unnest())
@@ -120,8 +119,7 @@ def _of_numbers(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
     return rows.select("second", pl.col("second").alias("begin"), "tick", "style")
 
 
-def _of_iso(texts: pl.Series, zone: str) -> pl.DataFrame:
-    """The same of ISO 8601 in its extended form."""
+def _parse_iso(texts: pl.Series, zone: str) -> pl.DataFrame:
     parts = texts.to_frame("text").select(pl.col("text").str.extract_groups(_ISO).struct.unnest())
     clock = pl.col("clock").fill_null("00:00") + pl.col("second").fill_null(":00")
     digits = pl.col("zone").str.replace_all("[^0-9]", "").str.pad_end(4, "0")
@@ -132,11 +130,10 @@ def _of_iso(texts: pl.Series, zone: str) -> pl.DataFrame:
         ahead=pl.when(pl.col("zone").str.starts_with("-")).then(-ahead).otherwise(ahead),
         tick=pl.col("tick").fill_null("").str.pad_end(9, "0").str.head(9).cast(pl.Int64),
     )
-    return _at_walls(rows, zone)
+    return _from_walls(rows, zone)
 
 
-def _by_form(texts: pl.Series, form: str, zone: str) -> pl.DataFrame:
-    """The same of times in a format of Polars."""
+def _parse_format(texts: pl.Series, form: str, zone: str) -> pl.DataFrame:
     walls = texts.str.to_datetime(form, strict=False, time_unit="us")
     if is_zoned := isinstance(walls.dtype, pl.Datetime) and walls.dtype.time_zone is not None:
         walls = walls.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
@@ -146,11 +143,11 @@ def _by_form(texts: pl.Series, form: str, zone: str) -> pl.DataFrame:
         ahead=pl.lit(0 if is_zoned or form.endswith("Z") else None, pl.Int64),
         tick=pl.col("wall").dt.nanosecond().cast(pl.Int64),
     )
-    return _at_walls(rows, zone)
+    return _from_walls(rows, zone)
 
 
-def _at_walls(rows: pl.DataFrame, zone: str) -> pl.DataFrame:
-    """Times from `wall`, those that are `ahead` of UTC by seconds, others in the zone; `tick` and `is_date` of each."""
+def _from_walls(rows: pl.DataFrame, zone: str) -> pl.DataFrame:
+    """Times from columns `wall`, `ahead` (of UTC, in seconds; null means in the zone), `tick` and `is_date`."""
     walls, is_date = rows["wall"], rows["is_date"]
     at = walls.dt.epoch("s") - rows["ahead"]
     if at.null_count() > walls.null_count():
@@ -167,7 +164,7 @@ def _at_walls(rows: pl.DataFrame, zone: str) -> pl.DataFrame:
 
 
 def _local_seconds(walls: pl.Series, is_date: pl.Series, zone: str) -> pl.Series:
-    """The seconds of wall times in a zone, of dates their first; null for those that the zone has twice or never."""
+    """The seconds of wall times in a zone, and the first seconds of dates; null if they occur twice or never."""
     seconds = walls.dt.replace_time_zone(zone, ambiguous="null", non_existent="null").dt.epoch("s")
     if zone == "UTC" or not is_date.any():
         return seconds
@@ -178,13 +175,13 @@ def _local_seconds(walls: pl.Series, is_date: pl.Series, zone: str) -> pl.Series
 
 
 def _has_day(day: date, zone: ZoneInfo) -> bool:
-    """Whether a zone has a day: one that has changed sides of the date line lacks one."""
+    """Whether a zone has a day. A zone that moved across the date line lacks one."""
     second = to_second(zone, datetime.combine(day, time.min))
     return datetime.fromtimestamp(second, zone).date() == day
 
 
 def first_seconds(walls: pl.Series, zone: str) -> pl.Series:
-    """The unix second at which the clock of a zone first shows each wall time, such as midnight, or a later one."""
+    """The unix second at which a zone's clock first shows each wall time, such as midnight, or a later time."""
     if zone == "UTC":
         return walls.dt.epoch("s")
     days = walls.unique().drop_nulls()
@@ -194,17 +191,15 @@ def first_seconds(walls: pl.Series, zone: str) -> pl.Series:
 
 
 def walls_of(seconds: pl.Series, zone: str) -> pl.Series:
-    """What the clock of a zone shows at unix seconds."""
+    """The wall times of a zone at unix seconds."""
     instants = pl.from_epoch(seconds.cast(pl.Int64)).dt.replace_time_zone("UTC")
     return instants.dt.convert_time_zone(zone).dt.replace_time_zone(None)
 
 
 def time_fault(rules: TimeRules, at: datetime) -> str:
-    """What is wrong with a text that is no time up to a day after `at`, and what to do."""
-    form = rules.format or (
-        f"unix {rules.unit} of after 1973" if rules.unit else "ISO 8601, or unix seconds of after 1973"
-    )
+    """The fault of an invalid time, and what to do. Valid times are up to a day after `at`."""
+    form = rules.format or (f"unix {rules.unit} after 1973" if rules.unit else "ISO 8601, or unix seconds after 1973")
     return (
-        f"is no time from 1970 to {format_instant(at)} in {form}, or {rules.zone} has it twice or never; write it like "
-        "2026-01-31T12:00:00Z, say --time-format or --time-unit, or see the recipes"
+        f"is not a time from 1970 to {format_instant(at)} in {form}, or occurs twice or never in {rules.zone}; write "
+        "it like 2026-01-31T12:00:00Z, add --time-format or --time-unit, or see the recipes"
     )

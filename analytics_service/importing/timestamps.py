@@ -1,4 +1,4 @@
-"""From which second a value holds: its time, or the last second of an interval that its time begins."""
+"""The second from which a value counts: its time, or the last second of the interval that begins at its time."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -15,7 +15,7 @@ Stamp = Literal["begin", "end"]
 STAMPS: Sequence[Stamp] = ("begin", "end")
 CANDLE = ("open", "high", "low")
 """The values of a candle besides its close, which is `value`."""
-# The seconds that a candle must have: one for each of its values.
+# Least length of a candle: a second for each of its values.
 LEAST = 4
 _UNITS = {"s": "s", "min": "m", "h": "h", "d": "d", "w": "w", "mo": "mo"}
 _SECONDS = {"s": 1, "m": MINUTE, "h": HOUR, "d": DAY}
@@ -24,15 +24,15 @@ _MONTH = 30.44 * DAY
 
 @dataclass(frozen=True, slots=True)
 class Timestamps:
-    """What times of files name: the `begin` or the `end` of an interval, and its length as Polars writes it. None of
-    what was not said."""
+    """What times in files mean: the `begin` or `end` of an interval, and its length in Polars' syntax; None if not
+    given."""
 
     stamp: Stamp | None = None
     interval: str | None = None
 
 
 def parse_interval(text: str) -> str:
-    """An interval as Polars writes it. ValueError names the accepted forms."""
+    """An interval in Polars' syntax. ValueError names the accepted forms."""
     match = re.fullmatch(rf"([1-9][0-9]{{0,5}})({'|'.join(_UNITS)})", text)
     if not match:
         raise ValueError("must be a whole number followed by s, min, h, d, w or mo, such as 15min, 1h, 1d or 1mo")
@@ -40,15 +40,15 @@ def parse_interval(text: str) -> str:
 
 
 def least_interval(rows: pl.DataFrame, zone: str) -> str | None:
-    """The least distance of the times `begin` of each `asset`, by the clock of their zone, as an interval; None if all
-    are alike. One of months is a calendar interval, so that no value holds before its month is over."""
+    """The least distance between times `begin` of an `asset`, by the zone's clock; None if all are equal. Months are
+    calendar intervals, so that no value counts before its month is over."""
     walls = walls_of(rows["begin"], zone).dt.epoch("s")
     keys = pl.DataFrame({"key": rows["asset"].cast(pl.Int64) * 2**33 + walls}).unique().sort("key")["key"]
     same = keys // 2**33 == keys.shift(1) // 2**33
     least = keys.diff().filter(same & (keys.diff() > 0)).min()
     if not isinstance(least, int):
         return None
-    # A day on which clocks go forward has 23 hours.
+    # A day has 23 hours when clocks go forward.
     least += HOUR if (least + HOUR) % DAY == 0 else 0
     months = round(least / _MONTH)
     if months and abs(least - months * _MONTH) < 3 * DAY:
@@ -58,20 +58,19 @@ def least_interval(rows: pl.DataFrame, zone: str) -> str | None:
 
 
 def least_bucket(starts: Collection[int]) -> str | None:
-    """The least distance of the buckets of an own page. They may be shorter where clocks go forward, and must not reach
-    into the next."""
+    """The least distance between buckets of a page, which are shorter where clocks go forward and must not overlap."""
     distances = [end - start for start, end in pairwise(sorted(starts))]
     return f"{min(distances)}s" if distances else None
 
 
 def last_seconds(begins: pl.Series, interval: str, zone: str, now: int) -> pl.Series:
-    """The last second of the interval after each second. The last interval may not be over at the second `now`."""
+    """The last second of each interval. An interval that is not over ends at the second `now`."""
     ends = shift_times(begins, interval, zone).fill_null(now + 1).clip(upper_bound=now + 1) - 1
     return pl.select(pl.max_horizontal(ends.cast(pl.UInt32), begins)).to_series()
 
 
 def shift_times(seconds: pl.Series, interval: str, zone: str) -> pl.Series:
-    """Unix seconds and an interval, or before it with a minus sign; days and months by the clock of the zone."""
+    """Unix seconds shifted by an interval, backwards with a minus sign; days and months by the zone's clock."""
     fixed = re.fullmatch(r"(-?[0-9]+)([smh])", interval)
     if fixed:
         return seconds.cast(pl.Int64) + int(fixed[1]) * _SECONDS[fixed[2]]
@@ -79,8 +78,8 @@ def shift_times(seconds: pl.Series, interval: str, zone: str) -> pl.Series:
 
 
 def candle_rows(rows: pl.DataFrame) -> pl.DataFrame:
-    """Four rows of each row with `open`, `high`, `low` and the close as `value`: at the first second of its interval
-    from `begin` to `observed_at`, after a third, after two thirds, and at the last."""
+    """Four rows for each candle from `begin` to `observed_at`: `open` at its first second, `high` after a third, `low`
+    after two thirds, and the close, `value`, at its last second."""
     begin, last = pl.col("begin").cast(pl.Int64), pl.col("observed_at").cast(pl.Int64)
     span = last - begin + 1
     seconds = {"open": begin, "high": begin + span // 3, "low": begin + span * 2 // 3, "value": last}

@@ -141,7 +141,7 @@ def test_an_import_that_would_fall_is_refused_with_the_difference(
     after, before = [(A, 3, "19")], [(A, -9, "12"), (A, -6, "21")]
     for rows, reason in (
         (within, f"of {A} would fall from 30 USD .* to 29.5 USD at .* has 0.5 less than in the row before"),
-        (after, f"of {A} would fall from 20 USD .* has 1 less than the store from before"),
+        (after, f"of {A} would fall from 20 USD .* has 1 less than the store has earlier"),
         (before, f"of {A} would fall from 21 USD .* has 1 more than the store has later"),
     ):
         with pytest.raises(UserError, match=reason):

@@ -55,7 +55,7 @@ def test_an_asset_that_another_run_registers_meanwhile_in_another_spelling_is_re
         write_assets(store, [replace(TOKEN, group_key="0xA")], 1)
 
     file = prices_file(tmp_path, [(IDS[0], 100, "1")])
-    with pytest.raises(UserError, match="just registered token;0xa otherwise"):
+    with pytest.raises(UserError, match="just registered token;0xa differently"):
         run(store, file, reporter=Progress(at_first_batch=register))
     assert query(settings, "SELECT count() FROM price") == [(0,)]
     assert run(store, file).written == 1
@@ -68,7 +68,7 @@ def test_an_asset_that_another_run_describes_otherwise_meanwhile_is_refused(
     """The file has AAA with 18 decimals."""
     other = replace(TOKEN, symbol="AAA", decimals_denom=8)
     file = prices_file(tmp_path, [(IDS[0], 100, "1")])
-    with pytest.raises(UserError, match="just registered token;0xa otherwise, so nothing was written"):
+    with pytest.raises(UserError, match="just registered token;0xa differently, so nothing was written"):
         run(store, file, reporter=Progress(at_first_batch=lambda: write_assets(store, [other], 1)))
     assert query(settings, "SELECT count() FROM price") == [(0,)]
     assert run(store, file).kept != ()
@@ -107,9 +107,9 @@ def test_an_import_reports_what_it_read_wrote_replaced_and_rejected(
         (IDS[0], 101): Decimal(5),
     }
     assert [text.partition(f"{second}, ")[2] for text in done.rejections] == [
-        "line 4, column value: '-1' is no plain decimal from 0 to 10^20; correct it, say --decimal, "
+        "line 4, column value: '-1' is not a plain decimal from 0 to 10^20; correct it, add --decimal, "
         "or see the recipes.",
-        "line 5, column asset: 'x' is an unknown asset; say --new-assets to add it, or describe it with --assets.",
+        "line 5, column asset: 'x' is an unknown asset; add it with --new-assets, or describe it with --assets.",
     ]
 
 
@@ -124,7 +124,7 @@ def test_a_trial_counts_what_an_import_would_do_and_writes_nothing(
     request = asked(PRICES, file, assets=tmp_path / "assets.csv", skip_invalid=True)
     for present, expected in ((store, Summary(6, 2, 2, 2, 3)), (None, Summary(6, 3, 1, 2, 3))):
         assert replace(try_import(present, request, NOW, Progress()), rejections=()) == expected
-    with pytest.raises(UserError, match="line 4, column value: '-1' is no plain decimal from 0"):
+    with pytest.raises(UserError, match="line 4, column value: '-1' is not a plain decimal from 0"):
         try_import(store, replace(request, skip_invalid=False), NOW, Progress())
     assert (contents(settings), sorted(tmp_path.iterdir())) == (before, files)
     assert import_files(store, request, NOW, Progress()).written == 2

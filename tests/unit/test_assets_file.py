@@ -16,7 +16,7 @@ from tests.unit.test_address_case import asset
 def test_a_symbol_of_two_registered_assets_is_ambiguous_unless_the_assets_file_has_it() -> None:
     registered = [asset("AAA", "0x1"), asset("AAA", "0x2"), asset("BBB", "0x3")]
     names = AssetNames([], registered, add_new=False)
-    assert names.named("AAA").fault == ("is the symbol of several assets; write one of their ids: token;0x1, token;0x2")
+    assert names.named("AAA").fault == ("is the symbol of several assets; write an id: token;0x1, token;0x2")
     names = AssetNames([asset("AAA", "0x2"), asset("BBB", "0x9")], registered, add_new=False)
     codes = [names.named(name).code for name in ("AAA", "BBB")]
     assert [names.ids[code] for code in codes if code is not None] == ["token;0x2", "token;0x9"]
@@ -54,7 +54,7 @@ def test_a_file_of_this_service_has_ids_in_place_of_addresses(tmp_path: Path) ->
         ("symbol,address,decimals\nA,0x1,18\n,0x2,18\n", "line 3: .*the symbol is empty"),
         ("symbol,address,decimals\n=A,0x1,18\n", "the symbol begins with = "),
         ("symbol,address,decimals\n =A,0x1,18\n", "a spreadsheet would run it"),
-        ('symbol,address,decimals\n"A,B",0x1,18\n', "the symbol holds a comma"),
+        ('symbol,address,decimals\n"A,B",0x1,18\n', "the symbol contains a comma"),
         ("symbol,address,decimals\nA\x85A,0x1,18\n", "control character"),
         ("symbol,address,decimals\nA\ufffdA,0x1,18\n", "control character"),
         ("symbol,address,decimals\nA,0x1\x7f1,18\n", "control character"),
@@ -66,12 +66,12 @@ def test_a_file_of_this_service_has_ids_in_place_of_addresses(tmp_path: Path) ->
         ("symbol,address,decimals\nA,0x1,-1\n", "from 0 to 77"),
         ("symbol,address,decimals\nA,0x1,1.5\n", "from 0 to 77"),
         ("symbol,address,decimals\nA,0x1,\n", "from 0 to 77"),
-        ("symbol,address,decimals\nA,0x1,18\nB,0x2,6,7\n", "line 3 has 4 fields, and line 1 names 3 columns"),
-        ("symbol,address,decimals\nA,0x1,18\nA,0x2,18\n", "the symbol stands for 0x1 further up"),
-        ("symbol,address,decimals\nA,0x1,18\nB,0x1,18\n", "the address is that of A with 18 decimals"),
-        ("symbol,address,decimals\nA,0x1,18\nA,0x1,6\n", "the address is that of A with 18 decimals"),
+        ("symbol,address,decimals\nA,0x1,18\nB,0x2,6,7\n", "line 3 has 4 fields, but line 1 has 3 columns"),
+        ("symbol,address,decimals\nA,0x1,18\nA,0x2,18\n", "an earlier line has the symbol for 0x1"),
+        ("symbol,address,decimals\nA,0x1,18\nB,0x1,18\n", "an earlier line has the address as A with 18 decimals"),
+        ("symbol,address,decimals\nA,0x1,18\nA,0x1,6\n", "an earlier line has the address as A with 18 decimals"),
         # Addresses of hex digits have no case.
-        ("symbol,address,decimals\nA,0xAB,18\nB,0xab,18\n", "the address is that of A with 18 decimals further up"),
+        ("symbol,address,decimals\nA,0xAB,18\nB,0xab,18\n", "an earlier line has the address as A with 18 decimals"),
     ],
 )
 def test_a_wrong_assets_file_is_refused_with_a_reason(tmp_path: Path, text: str, message: str) -> None:

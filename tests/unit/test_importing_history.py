@@ -123,9 +123,9 @@ def refused_asset(asset: str, sentence: str, **options: Any) -> Any:
 
 
 OHLC = "time,asset,open,high,low,close\n"
-WRITE = "write it like 2026-01-31T12:00:00Z, say --time-format or --time-unit, or see the recipes"
-SHAPE = "ISO 8601, or unix seconds of after 1973"
-NO_TIME = f"is no time from 1970 to 2026-10-01T00:00:00Z in {SHAPE}, or UTC has it twice or never; {WRITE}"
+WRITE = "write it like 2026-01-31T12:00:00Z, add --time-format or --time-unit, or see the recipes"
+SHAPE = "ISO 8601, or unix seconds after 1973"
+NO_TIME = f"is not a time from 1970 to 2026-10-01T00:00:00Z in {SHAPE}, or occurs twice or never in UTC; {WRITE}"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ NO_TIME = f"is no time from 1970 to 2026-10-01T00:00:00Z in {SHAPE}, or UTC has 
                 "20240131", "45292", "1704067200000", "2026-10-03", "1969-12-30",
             )
         ),
-        refused_time("1704067200", NO_TIME.replace(SHAPE, "unix ms of after 1973"), unit="ms"),
+        refused_time("1704067200", NO_TIME.replace(SHAPE, "unix ms after 1973"), unit="ms"),
         refused_time("06/13/2018", NO_TIME.replace(SHAPE, "%d/%m/%Y"), format="%d/%m/%Y"),
         *(
             refused_time(time, NO_TIME.replace("UTC", zone), zone=zone)
@@ -148,50 +148,50 @@ NO_TIME = f"is no time from 1970 to 2026-10-01T00:00:00Z in {SHAPE}, or UTC has 
                 ("Pacific/Apia", "2011-12-30"),
             )
         ),
-        refused(f"{HEAD}2024-01-01,A,1\n2024-01-02 00:00,A,1\n", ", line 3, column time: '2024-01-02 00:00' is a time, and rows before have a date; write all times alike."),
+        refused(f"{HEAD}2024-01-01,A,1\n2024-01-02 00:00,A,1\n", ", line 3, column time: '2024-01-02 00:00' is a time, but earlier rows have a date; use one style for all times."),
         refused(f"{HEAD},A,1\n", f", line 2, column time: {NO_TIME}."),
         # Values.
         *(
-            refused_value(value, "is no plain decimal from 0 to 10^20; correct it, say --decimal, or see the recipes")
+            refused_value(value, "is not a plain decimal from 0 to 10^20; correct it, add --decimal, or see the recipes")
             for value in ("1.5x", "-", "-1", "123456789012345678901")
         ),
-        refused_value("1.234", "is no plain decimal from 0 to 10^20; correct it, say --decimal, or see the recipes", comma=True),
+        refused_value("1.234", "is not a plain decimal from 0 to 10^20; correct it, add --decimal, or see the recipes", comma=True),
         *(
-            refused_value(value, f"is no plain decimal from {span}; correct it, say --decimal or --percent, or see the recipes", history=histories.LEND_RATES, percent=span == "-100 to 10000")
+            refused_value(value, f"is not a plain decimal from {span}; correct it, add --decimal or --percent, or see the recipes", history=histories.LEND_RATES, percent=span == "-100 to 10000")
             for value, span in (("5", "-1 to 1"), ("-1.1", "-1 to 1"), ("10001", "-100 to 10000"))
         ),
-        refused_value("x", "is no plain decimal from -10^20 to 10^20; correct it, say --decimal, or see the recipes", history=histories.NET_TVL, asset=None),
-        refused("time,asset,apyBase\n2024-01-01,A,0.03\n", ", column apyBase: may be in percent; say --percent, or rename the column if its values are fractions.", history=histories.LEND_RATES, value="apyBase"),
+        refused_value("x", "is not a plain decimal from -10^20 to 10^20; correct it, add --decimal, or see the recipes", history=histories.NET_TVL, asset=None),
+        refused("time,asset,apyBase\n2024-01-01,A,0.03\n", ", column apyBase: may be in percent; add --percent, or rename the column if its values are fractions.", history=histories.LEND_RATES, value="apyBase"),
         # Money.
-        refused("time,asset,price_eur\n2024-01-01,A,1\n", ", column price_eur: the name says EUR, and values are in USD; convert them.", value="price_eur"),
-        refused("time,asset,price_eth\n2024-01-01,A,1\n", ", column price_eth: the name says ETH, and values are in USD; convert them.", value="price_eth"),
+        refused("time,asset,price_eur\n2024-01-01,A,1\n", ", column price_eur: is in EUR by its name; convert the values to USD.", value="price_eur"),
+        refused("time,asset,price_eth\n2024-01-01,A,1\n", ", column price_eth: is in ETH by its name; convert the values to USD.", value="price_eth"),
         refused("time,asset,value,currency\n2024-01-01,A,1,USD\n2024-01-02,A,1,CHF\n", ", line 3, column currency: 'CHF' is not USD; convert the values."),
-        refused_asset("BTC/EUR", "is BTC in EUR, and prices are in USD; convert them, or describe such an asset with --assets"),
+        refused_asset("BTC/EUR", "is BTC in EUR, not in USD; convert the prices, or describe such an asset with --assets"),
         refused_asset("BTCEUR", "may be BTC in EUR; convert prices to USD, or describe such an asset with --assets"),
         refused_asset("KLNUSDT", "may be KLN in USDT; name the asset KLN, or describe such an asset with --assets"),
-        refused("time,value\n2024-01-01,1\n", ": 'btc-eur' is btc in eur, and prices are in USD; convert them, or describe such an asset with --assets.", asset="btc-eur"),
+        refused("time,value\n2024-01-01,1\n", ": 'btc-eur' is btc in eur, not in USD; convert the prices, or describe such an asset with --assets.", asset="btc-eur"),
         # Columns and assets.
-        refused("time,asset,price\n2024-01-01,A,1\n", f" has no column 'value', or several; it has 'time, asset, price'. Name the column with --value; for files without a header there are recipes: {RECIPES}."),
-        refused("time,value\n2024-01-01,1\n", f" has no column 'asset', or several; it has 'time, value'. Name the column with --asset-column, or say --asset SYMBOL; for files without a header there are recipes: {RECIPES}."),
-        refused("time,asset,value,value\n2024-01-01,A,1,2\n", f" has no column 'value', or several; it has 'time, asset, value, value'. Name the column with --value; for files without a header there are recipes: {RECIPES}."),
-        refused_asset("A", "is an unknown asset; say --new-assets to add it, or describe it with --assets", new_assets=False),
-        refused_asset("=A", "can be no asset: the symbol begins with = + - @, a tab or a line end: a spreadsheet would run it as a formula"),
-        refused("time,pair,value\n2024-01-01,A,1\n2024-01-02,B,1\n", ", line 3, column pair: 'B' is another asset than 'A' in line 2; say --asset-column pair.", asset="A"),
-        refused("time\n2024-01-01\n", " has no column but the time, or two of one name. Name each asset once.", wide=True),
+        refused("time,asset,price\n2024-01-01,A,1\n", f" has no column 'value', or several; it has 'time, asset, price'. Name the column with --value; for files without a header, see {RECIPES}."),
+        refused("time,value\n2024-01-01,1\n", f" has no column 'asset', or several; it has 'time, value'. Name the column with --asset-column, or add --asset SYMBOL; for files without a header, see {RECIPES}."),
+        refused("time,asset,value,value\n2024-01-01,A,1,2\n", f" has no column 'value', or several; it has 'time, asset, value, value'. Name the column with --value; for files without a header, see {RECIPES}."),
+        refused_asset("A", "is an unknown asset; add it with --new-assets, or describe it with --assets", new_assets=False),
+        refused_asset("=A", "cannot be an asset: the symbol begins with = + - @, a tab or a line end: a spreadsheet would run it as a formula"),
+        refused("time,pair,value\n2024-01-01,A,1\n2024-01-02,B,1\n", ", line 3, column pair: 'B' differs from the asset 'A' in line 2; add --asset-column pair.", asset="A"),
+        refused("time\n2024-01-01\n", " has only the column of times, or a repeated column. Name each asset once.", wide=True),
         # Rows that disagree.
-        refused(f"{HEAD}2024-01-01,A,1\n2024-01-02,A,1\n2024-01-01,A,2\n", "Two rows have different values of native;A at 2024-01-01T23:59:59Z: {0}, line 2: 1.000000000000000000 and {0}, line 4: 2.000000000000000000. Leave out what is not meant, or say --last-wins to take the later."),
+        refused(f"{HEAD}2024-01-01,A,1\n2024-01-02,A,1\n2024-01-01,A,2\n", "Two rows have different values of native;A at 2024-01-01T23:59:59Z: {0}, line 2: 1.000000000000000000 and {0}, line 4: 2.000000000000000000. Delete the wrong row, or take the later row with --last-wins."),
         # Stamps and candles.
-        refused(f"{OHLC}2024-01-01T00:00Z,A,100,120,90,110\n", ": a time beside open, high and close may name the beginning of its interval, whose close is known later, or the end. Say --stamp begin or --stamp end.", value="close"),
-        refused(f"{HEAD}2024-01-01T00:00Z,A,1\n", " has one time of each asset. Say how long an interval is, such as --interval 1d.", stamp="begin"),
-        refused(f"{HEAD}2024-01-01T00:00Z,A,1\n", ": an interval changes nothing here. Say --stamp begin, or leave out --interval.", interval="1h"),
-        refused(f"{OHLC}2024-01-01,A,89,120,90,110\n", ", line 2, column open: '89' lies outside of low to high; name the columns of the candle in their order.", candles=True),
-        refused(f"{OHLC}2024-01-01,A,100,120,90,121\n", ", line 2, column close: '121' lies outside of low to high; name the columns of the candle in their order.", candles=True),
-        refused(f"{OHLC}2024-01-01T00:00Z,A,100,120,90,110\n", " has candles of less than 4 seconds. Leave out --candles.", candles=True, stamp="begin", interval="3s"),
-        refused(f"{HEAD}2024-01-01,A,1\n", " has not all of the columns open, high and low. Leave out --candles.", candles=True, value="value"),
+        refused(f"{OHLC}2024-01-01T00:00Z,A,100,120,90,110\n", ": the time of a candle may be the beginning or the end of its interval, and its close is known only at the end. Add --stamp begin or --stamp end.", value="close"),
+        refused(f"{HEAD}2024-01-01T00:00Z,A,1\n", " has only one time for each asset. Add the interval, such as --interval 1d.", stamp="begin"),
+        refused(f"{HEAD}2024-01-01T00:00Z,A,1\n", ": --interval has no effect here. Add --stamp begin, or leave out --interval.", interval="1h"),
+        refused(f"{OHLC}2024-01-01,A,89,120,90,110\n", ", line 2, column open: '89' is not between low and high; check which column is which.", candles=True),
+        refused(f"{OHLC}2024-01-01,A,100,120,90,121\n", ", line 2, column close: '121' is not between low and high; check which column is which.", candles=True),
+        refused(f"{OHLC}2024-01-01T00:00Z,A,100,120,90,110\n", " has candles shorter than 4 seconds. Leave out --candles.", candles=True, stamp="begin", interval="3s"),
+        refused(f"{HEAD}2024-01-01,A,1\n", " lacks some of the columns open, high and low. Leave out --candles.", candles=True, value="value"),
         # Nothing.
         refused(f"{HEAD}2024-01-01,A,null\n", ": there are no rows with a value."),
-        refused("[]", " has no rows. A recipe may turn the file into the shape: " + RECIPES + "."),
-        refused("{}", " has no rows. A recipe may turn the file into the shape: " + RECIPES + "."),
+        refused("[]", " has no rows. See how to convert such files: " + RECIPES + "."),
+        refused("{}", " has no rows. See how to convert such files: " + RECIPES + "."),
     ],
 )  # fmt: skip
 def test_what_differs_is_refused_with_what_to_do(
@@ -239,10 +239,10 @@ def test_the_symbol_may_be_in_the_name_of_a_file(tmp_path: Path, name: str, patt
 @pytest.mark.parametrize(
     ("name", "pattern", "message"),
     [
-        ("a-b-c.csv", "SYMBOL-*.csv", "may say a or a-b by --symbol-from"),
-        ("abc.csv", "SYMBOL-*.csv", "does not fit by --symbol-from"),
+        ("a-b-c.csv", "SYMBOL-*.csv", r"SYMBOL-\*.csv may find a or a-b in the name of"),
+        ("abc.csv", "SYMBOL-*.csv", r"SYMBOL-\*.csv finds no symbol in the name of"),
         ("KLNUSDT.csv", "SYMBOL.csv", "'KLNUSDT' may be KLN in USDT; name the asset KLN"),
-        ("btc-eur.csv", "btc-SYMBOL.csv", "name of .*btc-eur.csv says EUR, and values are in USD"),
+        ("btc-eur.csv", "btc-SYMBOL.csv", "file name .*btc-eur.csv names EUR"),
     ],
 )
 def test_a_name_that_does_not_say_one_asset_in_usd_is_refused(
@@ -261,7 +261,7 @@ def test_bad_rows_are_counted_and_the_first_are_shown_if_they_may_be_left_out(tm
     assert [text.partition(" is ")[0] for text in summary.rejections] == [
         f"{path}, line {n + 3}, column value: 'bad{n}'" for n in range(5)
     ]
-    with pytest.raises(UserError, match=r"all 1 rows with a value are bad. .*line 2, column value: 'bad'"):
+    with pytest.raises(UserError, match=r"all 1 rows with a value are invalid. .*line 2, column value: 'bad'"):
         loaded(written(tmp_path, f"{HEAD}2024-01-01,A,bad\n"), skip_invalid=True)
 
 
@@ -288,7 +288,7 @@ def test_times_that_a_type_has_rounded_are_refused(tmp_path: Path) -> None:
 def test_the_later_file_wins_and_a_disagreement_names_both(tmp_path: Path) -> None:
     files = [written(tmp_path, f"{HEAD}2024-01-01,A,{n}\n", f"{n}.csv") for n in (2, 1)]
     assert rows_of(loaded(*files, last_wins=True)) == [("A", DAY1, D(1))]
-    with pytest.raises(UserError, match=r"2\.csv, line 2: 2\.0+ and .*1\.csv, line 2: 1\.0+\. Leave out"):
+    with pytest.raises(UserError, match=r"2\.csv, line 2: 2\.0+ and .*1\.csv, line 2: 1\.0+\. Delete the"):
         loaded(*files)
 
 

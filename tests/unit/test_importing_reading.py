@@ -68,15 +68,15 @@ def test_typed_values_become_text_that_says_the_same(tmp_path: Path, suffix: str
 @pytest.mark.parametrize(
     ("content", "refusal"),
     [
-        (b"a,b\n1,2\n1,2,3\n", "{}, line 3 has 3 fields, and line 1 names 2 columns: '1,2,3'."),
-        (b"a,b\n1,2\n\n1\n", "{}, line 4 has 1 fields, and line 1 names 2 columns: '1'."),
-        (b'a,b\n"1,0",2\n1\n', "{}, line 3 has 1 fields, and line 1 names 2 columns: '1'."),
-        (b"a,b,c\n1,2\n1,2,3,4\n", "{}, line 2 has 2 fields, and line 1 names 3 columns: '1,2'."),
-        (b'a,b\n1,2\n1,"2\n3"\n', "{}, line 3 has a quote that is not closed, or text beside one."),
+        (b"a,b\n1,2\n1,2,3\n", "{}, line 3 has 3 fields, but line 1 has 2 columns: '1,2,3'."),
+        (b"a,b\n1,2\n\n1\n", "{}, line 4 has 1 fields, but line 1 has 2 columns: '1'."),
+        (b'a,b\n"1,0",2\n1\n', "{}, line 3 has 1 fields, but line 1 has 2 columns: '1'."),
+        (b"a,b,c\n1,2\n1,2,3,4\n", "{}, line 2 has 2 fields, but line 1 has 3 columns: '1,2'."),
+        (b'a,b\n1,2\n1,"2\n3"\n', "{}, line 3 has an unclosed quote, or text next to a quoted field."),
         (b"a,b\n1,\xff\n", "{}, line 2 is not UTF-8."),
-        (b"\xff\xfea\x00", "{} is neither text in UTF-8, Parquet nor Arrow."),
-        (b'{"a": 1}\nb\n', "{}, line 2 is no JSON object: 'b'."),
-        (b'[{"a": 1}, [2, 3]]', '{}, row 2 is no flat object: ["2", "3"].'),
+        (b"\xff\xfea\x00", "{} is not text in UTF-8, Parquet or Arrow."),
+        (b'{"a": 1}\nb\n', "{}, line 2 is not a JSON object: 'b'."),
+        (b'[{"a": 1}, [2, 3]]', '{}, row 2 is not an object: ["2", "3"].'),
         (b'{"prices":\n[[1, 2]]}', "{} is neither an object a line nor an array of flat objects."),
     ],
 )  # fmt: skip
@@ -87,7 +87,7 @@ def test_a_file_of_another_layout_is_refused_by_its_first_line_that_differs(
     path.write_bytes(content)
     with pytest.raises(UserError) as refused:
         read(path, "a")
-    assert f"{refused.value}" == f"{refusal.format(path)} A recipe may turn the file into the shape: {RECIPES}."
+    assert f"{refused.value}" == f"{refusal.format(path)} See how to convert such files: {RECIPES}."
 
 
 def test_a_long_file_is_read_in_batches_that_number_its_lines(tmp_path: Path) -> None:
