@@ -1,1 +1,1 @@
-"""Scheduled jobs, each in a module that is found by its name (see registry.py), and their runner and scheduler."""
+"""Scheduled jobs, a module each, with their runner and scheduler."""

@@ -1,4 +1,4 @@
-"""Tries a source: runs the real jobs into a scratch store, asks everything again, and says what is wrong."""
+"""Checks a source: runs the real jobs into a scratch store, asks everything again, and reports what is wrong."""
 
 import time
 from collections import Counter, defaultdict
@@ -34,7 +34,7 @@ from jobs.registry import JOBS
 from jobs.rejections import Rejections
 from jobs.runner import take_snapshot
 
-# How long ago the instants are, the oldest first, and how far a clock of the source may be ahead.
+# Ages of the instants, oldest first, and how far the source's clock may be ahead.
 _AGO = (timedelta(days=1), timedelta(hours=1), timedelta())
 _CLOCKS, _SECOND = timedelta(minutes=1), timedelta(seconds=1)
 _ATTRIBUTES = dict.fromkeys(("simulated", "has_markets", "at_ends"), bool) | {
@@ -51,17 +51,17 @@ _RECORDS: Mapping[str, Any] = {
     "positions": Position,
     "swaps": SwapContract,
 }
-# Answers of which each record has an id, or an address and an index, for itself, and what to do if not.
+# Answers whose records must have distinct ids, or addresses and indexes; and what to do if they do not.
 _IDENTITIES = {
-    "assets": "Define each asset once, in one spelling, such as lower case.",
+    "assets": "Define each asset once, with its id in one case, such as lower case.",
     "markets": "Put lend, collateral and debt of an asset into one Market.",
-    "events": "Only one event of an id is kept.",
-    "arrangements": "Each arrangement of an address has an index of its own.",
+    "events": "Of events with one id, only one is kept.",
+    "arrangements": "Give each arrangement of an address its own index.",
 }
 
 
 class Level(StrEnum):
-    """How serious a finding is: data is lost or wrong, data is probably wrong, or something is not shown."""
+    """The severity of a finding: data is lost or wrong, data is probably wrong, or something is not shown."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -70,21 +70,20 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with a source, and what to do."""
+    """A fault of a source, with what to do."""
 
     level: Level
     message: str
 
 
 error, warning, note = (partial(Finding, level) for level in Level)
-# A line for people about an answer, or something that is wrong.
+# A line about an answer, or a fault.
 Step = str | Finding
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to check a source: the present instant (whole second), and settings. `pause` waits before all is asked
-    again."""
+    """How to check a source: the present instant (whole second) and settings. `pause` waits before the second round."""
 
     now: datetime
     settings: Settings = field(default_factory=Settings)
@@ -94,7 +93,7 @@ class Plan:
 
 @contextmanager
 def scratch_store() -> Iterator[Store]:
-    """An empty store in a temporary folder, with a ClickHouse of its own."""
+    """An empty store in a temporary folder, with its own ClickHouse."""
     with (
         TemporaryDirectory(prefix="analytics-check-") as folder,
         clickhouse(Settings(data_dir=Path(folder)), "source check") as settings,
@@ -105,7 +104,7 @@ def scratch_store() -> Iterator[Store]:
 
 
 def check(source: Source, store: Store, plan: Plan) -> Iterator[Step]:
-    """What the source answers, as jobs ask it, and what is wrong. The store must be empty, and is filled."""
+    """Ask the source as jobs do, and yield its answers and faults. Fills the store, which must be empty."""
     instants = [plan.now - ago for ago in _AGO]
     yield from _attributes(source)
     first, losses = _Recorder(source, plan.clock), _Losses()
@@ -123,11 +122,11 @@ def check(source: Source, store: Store, plan: Plan) -> Iterator[Step]:
     yield from _identities(answers)
     yield from _wallets(answers)
     yield from _prices({at: first.records("prices", at) for at in instants}, plan.now)
-    # A source that counts its users by itself does not have the positions of all.
+    # A source that counts its users itself does not have all positions.
     is_whole = "positions" not in lost and first.answers.get(("activity", (plan.now,))) == [None]
     yield from _stored(store, plan.now, is_whole and bool(answers["positions"]))
     plan.pause()
-    yield "The same again ..."
+    yield "Asking again ..."
     second = _Recorder(source, plan.clock)
     yield from _again(first, second, plan.now)
     yield from _ranges(answers["events"], first, second, plan)
@@ -140,7 +139,7 @@ def _attributes(source: Source) -> Iterator[Finding]:
 
 
 class _Recorder(OpenSource):
-    """A source that remembers its answers by method and instants, and the seconds that each took."""
+    """A source that records its answers, and the seconds that each took, by method and instants."""
 
     def __init__(self, source: Source, clock: Callable[[], float]) -> None:
         super().__init__(source)
@@ -152,17 +151,17 @@ class _Recorder(OpenSource):
         return super().answer(name, partial(self._record, name, method), *instants)
 
     def positions(self, at: datetime) -> Iterator[Position]:
-        # Those of several instants may not fit into memory.
+        # Positions of several instants may not fit into memory.
         for key in [key for key in self.answers if key[0] == "positions" and key[1] != (at,)]:
             self.answers[key] = ()
         return iter(self.answer("positions", self._source.positions, at))
 
     def _record(self, name: str, method: Callable[..., Any], *instants: datetime) -> Any:
-        begun = self._clock()
+        started = self._clock()
         answer = read_whole(method(*instants))
         if (name, instants) not in self.answers:
             self.answers[name, instants] = answer if isinstance(answer, list) else [answer]
-            self._seconds[name, instants] = self._clock() - begun
+            self._seconds[name, instants] = self._clock() - started
         return answer
 
     def records(self, name: str, *instants: datetime) -> list[Any]:
@@ -171,40 +170,40 @@ class _Recorder(OpenSource):
         return [record for record in answer if not any(validate(record, _RECORDS[name]))]
 
     def lines(self, at: datetime) -> Iterator[str]:
-        """A line for each answer as of an instant."""
+        """A line for each answer at an instant."""
         for (name, instants), seconds in self._seconds.items():
             if at <= instants[-1] <= at + _SECOND:
                 yield f"  {name:<14} {len(self.answers[name, instants]):>9,} in {seconds:.2f} s"
 
 
 class _Losses(Rejections):
-    """What jobs reject, instead of logging it, and by job the newest instant at which it failed, and why."""
+    """Collects what jobs reject instead of logging it, and the newest failure of each job with its reason."""
 
     def __init__(self) -> None:
         super().__init__()
         self.failed: dict[str, tuple[datetime, str]] = {}
-        self._every: dict[Any, tuple[int, str]] = {}
+        self._rejected: dict[Any, tuple[int, str]] = {}
 
     def __exit__(self, *_: object) -> None:
-        self._every = {**self._noted, **self._every}
+        self._rejected = {**self._counts, **self._rejected}
 
     def findings(self, now: datetime, past: Callable[[str], Finding]) -> Iterator[Finding]:
-        """What is lost, each cause once; `past` makes the findings about backfills."""
+        """The findings about losses, one for each cause. `past` makes those about backfills."""
         for at, words in dict.fromkeys(self.failed.values()):
             jobs = list_in_words(job for job, failure in self.failed.items() if failure == (at, words))
             if at == now:
                 yield error(f"{jobs}: no snapshot as of {format_instant(at)}: {words}.")
             else:
                 yield past(f"{jobs}: no backfill up to {format_instant(at)}: {words}.")
-        for (part, _), (count, example) in self._every.items():
+        for (part, _), (count, example) in self._rejected.items():
             also = f" {count:,} records were rejected for this cause." if count > 1 else ""
             yield error(f"{part}: {example} It is rejected.{also}")
 
 
 def _run_jobs(recorder: _Recorder, store: Store, at: datetime, plan: Plan, losses: _Losses) -> Iterator[Finding]:
-    """Take all snapshots of an instant. Yields which of them took long."""
+    """Take all snapshots of an instant. Yields the slow ones."""
     for job in JOBS.values():
-        begun = plan.clock()
+        started = plan.clock()
         try:
             take_snapshot(job, recorder, store, at, rejections=losses)
         except StoreUnavailable:
@@ -214,19 +213,19 @@ def _run_jobs(recorder: _Recorder, store: Store, at: datetime, plan: Plan, losse
             losses.failed[job.name] = at, _words(fault)
         # The first snapshot of loans asks for all events.
         limit = plan.settings.source_timeout if job.name == "loans" else job.interval(plan.settings)
-        if (seconds := plan.clock() - begun) > limit / 2:
+        if (seconds := plan.clock() - started) > limit / 2:
             level = error if seconds > limit else warning
-            yield level(f"{job.name}: a snapshot took {seconds:.0f} s, and may take {limit} s.")
+            yield level(f"{job.name}: a snapshot took {seconds:.0f} s; the limit is {limit} s.")
 
 
 def _words(fault: Exception) -> str:
     words = str(fault).rstrip(". ")
-    hint = "Raise SourceError for what may be tried again"
+    hint = "Raise SourceError if the call can be retried"
     return words if isinstance(fault, SourceError) else f"{type(fault).__name__}: {words}. {hint}"
 
 
 def _ask(name: str, call: Callable[[], Any]) -> Generator[Finding, None, Any]:
-    """An answer of a source; None, and a finding, if there is none."""
+    """An answer of a source. Yields a finding and returns None if the call fails."""
     try:
         return call()
     except StoreUnavailable:
@@ -237,11 +236,11 @@ def _ask(name: str, call: Callable[[], Any]) -> Generator[Finding, None, Any]:
 
 
 def _identities(answers: Mapping[str, Sequence[Any]]) -> Iterator[Finding]:
-    """Ids that stand more than once, ids of no asset, and addresses that are none."""
+    """Finds repeated ids, ids of unknown assets, and invalid addresses."""
     for part, hint in _IDENTITIES.items():
         names = Counter(name_record(each) if part == "events" else name_record(each).lower() for each in answers[part])
-        if twice := [name for name, count in names.items() if count > 1]:
-            yield error(f"{part}: more than once: {list_in_words(twice)}. {hint}")
+        if repeated := [name for name, count in names.items() if count > 1]:
+            yield error(f"{part}: more than once: {list_in_words(repeated)}. {hint}")
     known = {id_key(asset.id) for asset in answers["assets"]} | {NO_CONFIG.ptoken}
     for part in ("prices", "markets", "events", "ptoken"):
         ids = [record.asset_id for record in answers[part]]
@@ -251,8 +250,8 @@ def _identities(answers: Mapping[str, Sequence[Any]]) -> Iterator[Finding]:
         addresses = dict.fromkeys(record.address for record in answers[part])
         if bad := [each for each in addresses if not (each.startswith(STAND_IN) or _is_address(each))]:
             yield warning(
-                f"{part}: addresses that cannot be asked for: {list_in_words(bad)}. They must be bech32 with a valid "
-                "checksum, or 0x and 40 hex digits."
+                f"{part}: invalid addresses, which nobody can request: {list_in_words(bad)}. They must be bech32 with "
+                "a valid checksum, or 0x and 40 hex digits."
             )
 
 
@@ -265,23 +264,23 @@ def _is_address(address: str) -> bool:
 
 
 def _wallets(answers: Mapping[str, Sequence[Any]]) -> Iterator[Finding]:
-    """Receipt tokens that `lends` leaves out."""
+    """Finds receipt tokens that `lends` omits."""
     origins = origins_of(link_receipts({asset.id: asset for asset in answers["assets"]}).values())
     markets = {market.asset_id: market for market in answers["markets"]}
     lends = ((position, lends_of(position, origins, lambda: markets)) for position in answers["positions"])
-    if lacking := {lent.asset_id for position, every in lends for lent in every if lent not in position.lends}:
+    if missing := {lent.asset_id for position, every in lends for lent in every if lent not in position.lends}:
         yield note(
-            "positions: lends leave out receipt tokens in wallets, or among collateral, of "
-            f"{list_in_words(sorted(lacking))}. They count as lent all the same."
+            "positions: lends omit receipt tokens in wallets or collateral, of assets "
+            f"{list_in_words(sorted(missing))}. They still count as lent."
         )
 
 
 def _prices(quotes: Mapping[datetime, Sequence[Price]], now: datetime) -> Iterator[Finding]:
-    """Times of prices that cannot be: later than asked for, one time of two values, the values of now at all times."""
+    """Finds impossible times of prices: later than requested, two values at one time, or present values in the past."""
     for at, prices in quotes.items():
         if late := [price for price in prices if price.observed_at > at + _CLOCKS]:
             yield error(
-                f"prices: asked as of {format_instant(at)}, there are later prices, as of "
+                f"prices: the answer for {format_instant(at)} has later prices, of "
                 f"{format_instant(late[0].observed_at)}: {list_in_words(price.asset_id for price in late)}. Answer "
                 "with the prices of that time."
             )
@@ -289,28 +288,28 @@ def _prices(quotes: Mapping[datetime, Sequence[Price]], now: datetime) -> Iterat
     usd: dict[tuple[str, datetime], set[Any]] = defaultdict(set)
     for price in (price for prices in quotes.values() for price in prices):
         usd[price.asset_id, price.observed_at].add(price.usd)
-    if twice := [asset_id for (asset_id, _), values in usd.items() if len(values) > 1]:
-        yield error(f"prices: several at one observed_at: {list_in_words(twice)}. State when each was observed.")
-    # That of a stablecoin may stay.
+    if repeated := [asset_id for (asset_id, _), values in usd.items() if len(values) > 1]:
+        yield error(f"prices: several at one observed_at: {list_in_words(repeated)}. State when each was observed.")
+    # The price of a stablecoin may stay at 1.
     newest = {price.asset_id: price for price in quotes[now] if price.usd != ONE}
     old = [price for at, prices in quotes.items() for price in prices if at < now and price.asset_id in newest]
     moved = [price.asset_id for price in old if price.observed_at < newest[price.asset_id].observed_at]
     if moved and all(price.usd == newest[price.asset_id].usd for price in old):
         yield warning(
-            f"prices: those of the past are those of now, with another observed_at: {list_in_words(moved)}. Answer "
-            "with the prices of that time, and with the time at which each was observed."
+            f"prices: past prices equal present ones, with another observed_at: {list_in_words(moved)}. Answer with "
+            "the prices of that time, and with the time at which each was observed."
         )
 
 
 def _stored(store: Store, now: datetime, is_whole: bool) -> Iterator[Finding]:
-    """What looks wrong in the scratch store. Unless positions are `is_whole`, they are not those of the markets."""
+    """Finds suspicious data in the scratch store. Positions are checked against markets only if they are `is_whole`."""
     queries = ["inspect_markets", "inspect_events", *(["inspect_positions"] if is_whole else [])]
     names: dict[tuple[str, str], list[str]] = defaultdict(list)
     for frame in (store.query("inspect_prices", now=unix_second(now)), *map(store.query, queries)):
         for level, words, name in frame.iter_rows():
             names[level, words].append(name)
-    for (level, words), every in names.items():
-        yield Finding(Level(level), words.replace("…", list_in_words(every)))
+    for (level, words), found in names.items():
+        yield Finding(Level(level), words.replace("…", list_in_words(found)))
     marked = store.query("list_anomalies", start=unix_second(now - _AGO[0]), end=unix_second(now) + 1)
     suspicious = [
         f"{what} of {history} {symbol or asset_id} at {format_instant(from_unix(at))}: {value:g}"
@@ -322,27 +321,27 @@ def _stored(store: Store, now: datetime, is_whole: bool) -> Iterator[Finding]:
 
 
 def _again(first: _Recorder, second: _Recorder, now: datetime) -> Iterator[Finding]:
-    """Whether the source says the same again: the oldest first, each method until it differs."""
-    told = set[str]()
+    """Finds answers that changed, oldest first, one for each method."""
+    reported = set[str]()
     for (name, instants), before in sorted(first.answers.items(), key=lambda answer: answer[0][1][-1]):
-        # Of past positions, only the last are kept.
-        if name in told or name in ("events", "complete_until") or not (before or name != "positions"):
+        # Only the newest positions are kept.
+        if name in reported or name in ("events", "complete_until") or not (before or name != "positions"):
             continue
         yield from _ask(name, partial(getattr(second, name), *instants))
         after = second.answers.get((name, instants))
         if after is not None and (what := _difference(before, after)):
-            told.add(name)
+            reported.add(name)
             last = format_instant(instants[-1])
             words = f"{name}: asked again as of {last}, {what}. Answer as of `at`, not as of the call"
             if instants[-1] < now:
                 yield error(f"{words}: the past must not change.")
             else:
-                yield warning(f"{words}: else a snapshot that is taken again differs.")
+                yield warning(f"{words}: otherwise a snapshot that is taken again differs.")
 
 
 def _ranges(every: Sequence[Event], first: _Recorder, second: _Recorder, plan: Plan) -> Iterator[Finding]:
-    """Whether the events of ranges, those of the jobs and two with an event at their edge, are still those of all time
-    within these ranges, but for those that came late."""
+    """Finds a range whose events differ from all events in that range, apart from late events. Asks for the ranges of
+    the jobs, and for two ranges with an event at their edge."""
     now = plan.now
     stated = yield from _ask("complete_until", partial(second.complete_until, now))
     complete = stated or now - timedelta(seconds=plan.settings.events_lateness)
@@ -357,9 +356,9 @@ def _ranges(every: Sequence[Event], first: _Recorder, second: _Recorder, plan: P
         in_time = [event for event in answer if event.at <= complete or event.id in known]
         if what := _difference([event for event in every if start <= event.at < end], in_time):
             yield error(
-                f"events: from {format_instant(start)} on and before {format_instant(end)}, they are not those of all "
-                f"time within this range: {what}. Each event belongs to one range, [start, end); one that is not in "
-                "its range when it is asked for again leaves the store."
+                f"events: from {format_instant(start)} to before {format_instant(end)}, they differ from all events in "
+                f"this range: {what}. Each event belongs to one range, [start, end). An event that is missing when its "
+                "range is asked for again is removed from the store."
             )
             return
 
@@ -369,10 +368,10 @@ def _difference(first: Sequence[Any], second: Sequence[Any]) -> str:
     earlier, later = ({name_record(record): record for record in records} for records in (first, second))
     for name in [*earlier, *later]:
         if (name in earlier) != (name in later):
-            return f"{name} was {'there, and then was not' if name in earlier else 'not there, and then was'}"
+            return f"{name} {'was there, then missing' if name in earlier else 'was missing, then there'}"
         for each in fields(earlier[name]) if is_dataclass(earlier[name]) else ():
             was, now = (getattr(answer[name], each.name) for answer in (earlier, later))
             # NaN does not equal itself.
             if was != now and repr(was) != repr(now):
-                return f"{each.name} of {name} was {was}, and then {now}"
+                return f"{each.name} of {name} was {was}, then {now}"
     return ""

@@ -1,14 +1,14 @@
-"""All events, and the loans and liquidations since the protocol began.
+"""All events, and the sums of loans and liquidations since the protocol began.
 
-Indexers lag and chains reorganize, so a run also asks for earlier events: every five minutes for those of
-ANALYTICS_EVENTS_LATENESS before the last snapshot, and always for those since the source was complete, if it says so.
+Indexers lag and chains reorganize, so the job also asks for earlier events: every five minutes for the last
+ANALYTICS_EVENTS_LATENESS, and always for those after the instant up to which the source reported to be complete.
 
 Loans originated are the events of action borrow; liquidations are the debt repaid in events of action liquidate (rule
-2.20). Their sums, and those of flash loans, have an observation at the second of each event. A snapshot has one only of
-what the source states as the sum over all events, and of an asset that can be borrowed and has none yet.
+2.20, cumulative liquidations). Sums of loans, liquidations and flash loans have an observation at the second of each
+event. A snapshot adds observations only for totals that the source reports, and for borrowable assets without any.
 
-A run that dies may leave observations, and events on some shards. The next run compares the source's list with what is
-stored, and computes sums anew from the first observation that the dead run has left.
+A job that dies may leave observations, and events on some shards. The next commit compares the source's list with the
+stored events, and recomputes sums from the first orphaned observation on.
 """
 
 import logging
@@ -34,73 +34,73 @@ from jobs.snapshot import JobContext
 
 log = logging.getLogger(__name__)
 
-# Seconds between the multiples after which a run asks for late events.
+# Seconds between requests for late events.
 _LATE_EVERY = 300
 _NONE: Mapping[str, pl.DataFrame] = {}
 
 
 def collect(context: JobContext) -> Commit:
-    """The snapshots at the instants. The last one has what changes of events and sums."""
-    stated = _stated(context)
-    first, last = min(stated), max(stated)
-    listed = _listed(context, stated[last])
+    """The snapshots at the instants. The last snapshot has all changes of events and sums."""
+    reported = _source_sums(context)
+    first, last = min(reported), max(reported)
+    listed = _new_series(context, reported[last])
     covered = last_covered_loans(context.store, context.head.at + 1) if context.head else None
     covered_at = covered.at if covered else 0
     if last <= covered_at:
-        return _snapshots(context, stated, sums.past_sums(context.store, first, stated, listed))
+        return _snapshots(context, reported, sums.past_sums(context.store, first, reported, listed))
     complete, changes = compare(context, _start(context, covered, last), last + 1, covered_at)
     left = first if context.left is None else context.left
     changed_from = min(first, left, covered_at + 1, *sums.summed_seconds(changes))
     start = covered_at + 1 if changed_from > covered_at else sums.unsettled_from(context.store, changed_from)
-    changed = sums.changed_sums(context.store, start, changes, stated=stated, ticks={first: listed})
-    return _snapshots(context, stated, changed, {EVENTS: changes_frame(changes)}, complete)
+    changed = sums.changed_sums(context.store, start, changes, stated=reported, ticks={first: listed})
+    return _snapshots(context, reported, changed, {EVENTS: changes_frame(changes)}, complete)
 
 
 def recompute(context: JobContext) -> Commit:
-    """The snapshots at instants that are complete, with what the source states now; none if it states nothing."""
-    stated = _stated(context)
-    if not any(stated.values()):
+    """Complete snapshots, with the totals that the source reports now; none if it reports no totals."""
+    reported = _source_sums(context)
+    if not any(reported.values()):
         return Commit([])
-    start = sums.unsettled_from(context.store, min(stated))
-    return _snapshots(context, stated, sums.changed_sums(context.store, start, stated=stated))
+    start = sums.unsettled_from(context.store, min(reported))
+    return _snapshots(context, reported, sums.changed_sums(context.store, start, stated=reported))
 
 
 def _start(context: JobContext, covered: Covered | None, last: int) -> int:
-    """The first unix second of which a run up to the second `last` asks for events."""
+    """The first unix second of the events that a snapshot at the second `last` asks for."""
     if covered is None:
         return 0
     start = covered.at + 1
     if covered.at // _LATE_EVERY != last // _LATE_EVERY:
         start -= context.store.events_lateness
     if covered.complete_until:
-        # The source may have been complete up to within this second.
+        # The source may have been complete only up to a fraction of this second.
         start = min(start, covered.complete_until)
     return max(start if context.left is None else min(start, context.left), 0)
 
 
 def compare(context: JobContext, start: int, end: int, covered: int) -> tuple[int, EventChanges]:
-    """The unix second up to which the source says that it has all events, 0 if it does not, and what its events in
-    [start, end) change. No event after `covered` is expected to be stored."""
-    # Asked first: what comes meanwhile may be in the list.
-    stated = context.source.complete_until(from_unix(end - 1))
-    complete = unix_second(stated) if stated else 0
+    """The unix second up to which the source has all events (0 if it does not say), and the changes by its events in
+    [start, end). Events after `covered` are not stored yet."""
+    # Asked before the list, which may then have more events.
+    reported = context.source.complete_until(from_unix(end - 1))
+    complete = unix_second(reported) if reported else 0
     listed = _events(context, start, end)
     stored = read_stored_events(context.store, listed, start, end if start <= covered else start)
-    # More events may come of the second within which the source is complete.
-    changes = compare_events(listed, stored, EventOrigin.SOURCE, start, min(end, complete) if stated else end)
+    # The second in which the source's completeness ends may get more events.
+    changes = compare_events(listed, stored, EventOrigin.SOURCE, start, min(end, complete) if reported else end)
     if late := sum(unix_second(each.event.at) <= covered for each in changes.new):
-        log.info("%d events came late.", late)
+        log.info("%d events arrived late.", late)
     if changes.altered or changes.gone:
-        words = "%s lists %d events otherwise than the store has them, and %d no more."
+        words = "%s has changed %d stored events, and no longer lists %d."
         log.warning(words, context.source.spec, changes.altered, len(changes.gone))
     return complete, changes
 
 
 def _events(context: JobContext, start: int, end: int) -> list[Event]:
-    """The source's events in [start, end), unix seconds: each once, at a whole second, oldest first. Those that cannot
-    be stored are left out.
+    """The source's events in [start, end) in unix seconds, each once, at whole seconds, oldest first. Rejects events
+    that cannot be stored.
 
-    Fractions of the second before `start` may have come after that was asked for.
+    Also asks for the second before `start`: events in its last fraction may have arrived after it was asked for.
     """
     after, until = from_unix(max(start - 1, 0)), from_unix(end)
     events = context.source.events(after, until)
@@ -108,7 +108,7 @@ def _events(context: JobContext, start: int, end: int) -> list[Event]:
         listed = _inside(events, after, until)
         event_frame(listed)
     except UNFIT:
-        # Only now, because to look at all fields of all events takes longer than to store them.
+        # Only now, because validating all events takes longer than storing them.
         listed = _inside(context.rejections.valid_records("events", events, Event), after, until)
     for event in listed:
         if event.lacks_amount:
@@ -127,16 +127,15 @@ def _inside(events: Iterable[Event], after: datetime, until: datetime) -> list[E
     return sorted({event.id: event for event in with_ids(stored)}.values(), key=lambda event: event.at)
 
 
-def _stated(context: JobContext) -> Mapping[int, Sums]:
-    """What the source states, by the unix second of the instant."""
+def _source_sums(context: JobContext) -> Mapping[int, Sums]:
+    """The totals reported by the source, by unix second."""
     return {unix_second(at): sums.source_sums(context.source.totals(at)) for at in context.instants}
 
 
-def _listed(context: JobContext, stated: Sums) -> Sequence[Series]:
-    """The series that begin with a snapshot: an asset that can be borrowed has a history even before its first loan or
-    liquidation."""
-    ids = [asset_id for name, asset_id in stated if name == LOANS.name and asset_id]
-    if not any(name == LOANS.name for name, _ in stated):
+def _new_series(context: JobContext, reported: Sums) -> Sequence[Series]:
+    """The series that a snapshot begins: a borrowable asset has a history even before its first loan or liquidation."""
+    ids = [asset_id for name, asset_id in reported if name == LOANS.name and asset_id]
+    if not any(name == LOANS.name for name, _ in reported):
         markets = context.rejections.valid_records("markets", context.source.markets(context.instants[-1]), Market)
         ids = [market.asset_id for market in markets if market.debt]
     return list(dict.fromkeys([*sums.TOTALS, *sums.series_of(LOANS, ids), *sums.series_of(LIQUIDATIONS, ids)]))
@@ -144,13 +143,13 @@ def _listed(context: JobContext, stated: Sums) -> Sequence[Series]:
 
 def _snapshots(
     context: JobContext,
-    stated: Mapping[int, Sums],
+    reported: Mapping[int, Sums],
     changed: sums.SumChanges,
     dated: Mapping[str, pl.DataFrame] = _NONE,
     complete: int = 0,
 ) -> Commit:
-    """The snapshots of a batch, the last of which has all sums."""
-    names = (sorted({name for name, _ in values}) for values in stated.values())
+    """The snapshots of a batch. The last snapshot has all sums."""
+    names = (sorted({name for name, _ in values}) for values in reported.values())
     snapshots = [
         Appended(at, ledger={"reported_histories": of, "complete_until": complete})
         for at, of in zip(context.instants, names, strict=True)

@@ -1,4 +1,4 @@
-"""Lend, collateral and debt markets, the rules of all borrowing, and the USD values of the markets."""
+"""Lend, collateral and debt markets, the rules of all borrowing, and the markets' USD values."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -24,23 +24,23 @@ from jobs.snapshot import JobContext
 
 
 def collect(context: JobContext) -> Commit:
-    """The source's markets at the instants, and their values at its prices. SourceError if it lacks either.
+    """The source's markets at the instants, valued at its prices. SourceError if it lacks either.
 
-    With the last of them come zeros for what a market was worth that the next snapshot lacks, also between these
-    snapshots and stored ones, so the order in which snapshots are taken does not matter (rule 8.8).
+    The last snapshot also has zeros for the values of markets that the next snapshot lacks, taken or stored, so the
+    order in which snapshots are taken does not matter (rule 8.8, independent snapshots).
     """
-    taken = [_snapshot(context, at) for at in context.instants]
-    snapshots, instants = [snapshot for snapshot, _ in taken], [unix_second(at) for at in context.instants]
+    collected = [_snapshot(context, at) for at in context.instants]
+    snapshots, instants = [snapshot for snapshot, _ in collected], [unix_second(at) for at in context.instants]
     stored = read_around(context.store, (*ADDING_UP, UTILIZATION), instants[0], instants[-1] + 1)
     stored = stored.filter(~pl.col("observed_at").is_in(instants))
-    observed = (frame for snapshot, without_value in taken for frame in (snapshot.observations, without_value))
-    zeros = _of_priced(context, vanished_assets(pl.concat([stored, *observed])))
+    observed = (frame for snapshot, unvalued in collected for frame in (snapshot.observations, unvalued))
+    zeros = _priced_zeros(context, vanished_assets(pl.concat([stored, *observed])))
     observations = pl.concat([snapshots[-1].observations, zeros])
     return Commit([*snapshots[:-1], replace(snapshots[-1], observations=observations)])
 
 
 def _snapshot(context: JobContext, at: datetime) -> tuple[Appended, pl.DataFrame]:
-    """The snapshot, and what it has a market of, but no value."""
+    """The snapshot, and the observations that it lacks because an asset has a market but no value."""
     defined, redefined = context.valued_assets(at)
     markets, assets = context.markets(at, redefined), link_receipts(defined)
     defined_markets = [market for market in markets if market.asset_id in assets]
@@ -52,13 +52,14 @@ def _snapshot(context: JobContext, at: datetime) -> tuple[Appended, pl.DataFrame
     return snapshot, unvalued_assets(counted, values, unix_second(at))
 
 
-def _of_priced(context: JobContext, zeros: pl.DataFrame) -> pl.DataFrame:
-    """The zeros of what had a value, or an unknown one: an asset that never had a price stays without."""
+def _priced_zeros(context: JobContext, zeros: pl.DataFrame) -> pl.DataFrame:
+    """The zeros of assets that have ever had a price. Other assets have no values, so they get no zeros."""
     doubtful = zeros.filter(~pl.col("was_known"))
     if doubtful.is_empty():
         return zeros.drop("was_known")
     origins = origins_of(link_receipts(read_assets(context.store)).values())
-    lines = [redemption_chain(asset_id, origins) for asset_id in doubtful["asset_id"]]
-    last = read_last_prices(context.store, {name for line in lines for name in line}, doubtful["observed_at"].to_list())
-    had = [any(at in last[name] for name in line) for line, at in zip(lines, doubtful["observed_at"], strict=True)]
+    chains = [redemption_chain(asset_id, origins) for asset_id in doubtful["asset_id"]]
+    ids = {asset_id for chain in chains for asset_id in chain}
+    last = read_last_prices(context.store, ids, doubtful["observed_at"].to_list())
+    had = [any(at in last[name] for name in chain) for chain, at in zip(chains, doubtful["observed_at"], strict=True)]
     return pl.concat([zeros.filter("was_known"), doubtful.filter(pl.Series(had, dtype=pl.Boolean))]).drop("was_known")

@@ -1,8 +1,8 @@
-"""Accounts, stakes and wallets of all addresses, and their risk. Only items that changed are written.
+"""Accounts, stakes and wallets of all addresses, and their risk. Only changed items are written.
 
-Changes are found by comparing with the store, never with memory: a digest for each address identifies its newest state.
-A digest counts only if its run is complete; a run that died may have left a later digest. For an address without a
-digest that counts, and in snapshots before others, all items are compared.
+Changes are found by comparing with the store, never with memory: a digest of each address identifies its newest state.
+A digest counts only if its commit is complete, because a commit that died may have left a later digest. All items are
+compared for an address without such a digest, and in snapshots before the newest.
 """
 
 from bisect import bisect_right
@@ -48,34 +48,33 @@ from analytics_service.store.datasets.positions import (
 from analytics_service.store.ledger import last_snapshot_before, nth_snapshot, snapshot_versions
 from jobs.snapshot import JobContext
 
-# Items of snapshots before others that are written together: those of 100,000 accounts at five instants, which takes
-# some twenty seconds.
+# Items of backdated snapshots that are written together, in some twenty seconds: 100,000 accounts at five instants.
 _MOST_ITEMS = 2_000_000
 # The digest of an address without items.
 _GONE = 0
-_REPEATED = " comes more than once. Make one Position of all items of an address."
+_REPEATED = " comes more than once. Put all items of an address into one Position."
 
 
 def collect(context: JobContext) -> Commit:
-    """The changes of positions up to the last instant, or, if there are later snapshots, up to each of the first
-    instants. So of many that are all later, the others go before the last, together."""
+    """The last instant's snapshot; or, if the store has later snapshots, the backdated snapshots of the first instants.
+    So if all instants are new, the last one is taken first, and the others then go before it together."""
     newest = last_snapshot_before(context.store, context.dataset, FOREVER)
     earlier = [at for at in context.instants if newest is not None and unix_second(at) < newest]
-    return _before_others(context, earlier) if earlier else Commit([_newest(context, context.instants[-1])])
+    return _backdated(context, earlier) if earlier else Commit([_newest(context, context.instants[-1])])
 
 
 def _newest(context: JobContext, at: datetime) -> Appended:
     """The snapshot after all others."""
     read = partial(_read_items, context.store, unix_second(at))
-    stated = _Stated(context, at)
-    making = _Making(context, at)
-    digests = stated.parts.divided(read_digests(context.store))
-    for items, known in zip(stated.items(read), digests, strict=True):
+    source_items = _SourceItems(context, at)
+    builder = _SnapshotBuilder(context, at)
+    digests = source_items.parts.divided(read_digests(context.store))
+    for items, known in zip(source_items.items(read), digests, strict=True):
         changed = _changed(items, known)
         now = items.join(changed, on="address", how="semi")
         was = read(changed.filter("stored")["address"])
-        making.add(items, position_digest=changed.select("address", "digest"), position_change=_differences(was, now))
-    return making.snapshot()
+        builder.add(items, position_digest=changed.select("address", "digest"), position_change=_differences(was, now))
+    return builder.snapshot()
 
 
 def _read_items(store: Store, second: int, addresses: pl.Series) -> pl.DataFrame:
@@ -85,13 +84,13 @@ def _read_items(store: Store, second: int, addresses: pl.Series) -> pl.DataFrame
     return pl.concat([NO_ITEMS, *(read_items(store, chunk, second) for chunk in chunks)])
 
 
-def _before_others(context: JobContext, instants: Sequence[datetime]) -> Commit:
-    """Snapshots before the newest: the first of them, with a bounded number of items."""
+def _backdated(context: JobContext, instants: Sequence[datetime]) -> Commit:
+    """Snapshots before the newest, from the first instant until they have too many items."""
     store, dataset, seconds = context.store, context.dataset, [*map(unix_second, instants)]
     first = last_snapshot_before(store, dataset, seconds[0]) or 0
     last = nth_snapshot(store, dataset, 1, seconds[-1] + 1, FOREVER)
     if last is None:
-        raise Overtaken("Another process removes positions.")
+        raise Overtaken("Another process is removing positions.")
     versions = snapshot_versions(store, dataset, first, last + 1)
     ends = [0, *sorted(versions)]
     snapshots: list[Appended] = []
@@ -109,19 +108,19 @@ def _before_others(context: JobContext, instants: Sequence[datetime]) -> Commit:
 def _fill(
     context: JobContext, instants: Iterable[datetime], start: int, end: int, room: int
 ) -> tuple[list[Appended], pl.DataFrame, int]:
-    """Snapshots between two complete ones (unix seconds), until there is no room for more items; what keeps the later
-    one as it is; and the room that is left.
+    """Snapshots between the complete snapshots `start` and `end` (unix seconds) while there is room for their items;
+    the rows that keep the later snapshot unchanged; and the remaining room.
 
-    Rows are whole values. So each item that is otherwise than it was, and has no row at the later one, gets the row
-    there that says what it was.
+    Rows are whole values. So each item that differs from before and has no row at `end` gets a row there with its old
+    value.
     """
     before, written = read_gap(context.store, start, end)
     now, snapshots = before, []
     for at in instants:
-        was, now = now, pl.concat([*_Stated(context, at).items(partial(_of, now))])
-        making = _Making(context, at)
-        making.add(now, position_change=_differences(was, now))
-        snapshots.append(making.snapshot())
+        was, now = now, pl.concat([*_SourceItems(context, at).items(partial(_items_of, now))])
+        builder = _SnapshotBuilder(context, at)
+        builder.add(now, position_change=_differences(was, now))
+        snapshots.append(builder.snapshot())
         room -= now.height
         if room <= 0:
             break
@@ -129,8 +128,8 @@ def _fill(
     return snapshots, back.with_columns(observed_at=pl.lit(end, pl.UInt32)), room
 
 
-class _Stated:
-    """The items of all addresses that the source states, in parts of whole addresses."""
+class _SourceItems:
+    """The source's items of all addresses, in parts of whole addresses."""
 
     def __init__(self, context: JobContext, at: datetime) -> None:
         self._context = context
@@ -139,25 +138,25 @@ class _Stated:
         self.parts = HashPartitions(self._frames(context.source.positions(at)))
 
     def _frames(self, positions: Iterable[Position]) -> Iterator[pl.DataFrame]:
-        unfit: list[Position] = []
+        invalid: list[Position] = []
         context, at = self._context, self._at
         assets, redefined = context.valued_assets(at)
         origins = origins_of(link_receipts(assets).values())
         lends = partial(lends_of, origins=origins, markets=lambda: context.markets_by_id(at, redefined))
-        for items in unnumber_items(positions, unfit, lends):
+        for items in unnumber_items(positions, invalid, lends):
             yield items
-            for position in unfit:
+            for position in invalid:
                 faults = self._context.rejections.validate("positions", position, Position)
                 if all(fault.path != "address" for fault in faults):
                     self._kept.add(position.address.lower())
-            unfit.clear()
+            invalid.clear()
 
     def items(self, stored: Callable[[pl.Series], pl.DataFrame]) -> Iterator[pl.DataFrame]:
-        """All items, part by part. An address with one that cannot be stored, or that comes twice, keeps those that are
-        `stored`: without a single one, or with one that counts twice, its health would be another."""
+        """All items, part by part. An address that comes twice or has an invalid item keeps its `stored` items: a
+        missing or doubled item would change its health."""
         kept = pl.DataFrame({"address": sorted(self._kept)}, schema={"address": pl.String})
-        for pieces, own in zip(self.parts, self.parts.divided(kept), strict=True):
-            items, repeated = number_items(pieces)
+        for batches, own in zip(self.parts, self.parts.divided(kept), strict=True):
+            items, repeated = number_items(batches)
             for address, times in repeated.items():
                 self._context.rejections.add(
                     "positions", Position(address), ValidationError("address", times, _REPEATED)
@@ -168,12 +167,12 @@ class _Stated:
             yield items
 
 
-def _of(items: pl.DataFrame, addresses: pl.Series) -> pl.DataFrame:
+def _items_of(items: pl.DataFrame, addresses: pl.Series) -> pl.DataFrame:
     return items.filter(pl.col("address").is_in(addresses.implode()))
 
 
-class _Making:
-    """A snapshot that is made of parts with whole addresses."""
+class _SnapshotBuilder:
+    """Builds a snapshot from parts of whole addresses."""
 
     def __init__(self, context: JobContext, at: datetime) -> None:
         self._context = context
@@ -183,7 +182,7 @@ class _Making:
         self._changes: defaultdict[str, RowBatches] = defaultdict(RowBatches)
 
     def add(self, items: pl.DataFrame, **changes: pl.DataFrame) -> None:
-        """Add the items of a part, and its rows by table."""
+        """Add the items of a part, and its changed rows by table."""
         self._counts.append(activity_of(items))
         self._borrowing.add(borrowing_of(items))
         second = pl.lit(unix_second(self._at), pl.UInt32)
@@ -192,15 +191,14 @@ class _Making:
 
     def snapshot(self) -> Appended:
         context, at = self._context, self._at
-        stated = context.source.activity(at)
-        # The risk of some positions would be taken for that of all.
-        observations = stated_risk(context, at) if stated else risk_at(context, at, self._borrowing)
-        return Appended(at, observations, activity_rows(self._counts, stated), changes=self._changes)
+        reported = context.source.activity(at)
+        # A source that reports totals may have only some positions, whose risk is not the risk of all.
+        observations = stated_risk(context, at) if reported else risk_at(context, at, self._borrowing)
+        return Appended(at, observations, activity_rows(self._counts, reported), changes=self._changes)
 
 
 def recompute(context: JobContext) -> Commit:
-    """The risk at complete snapshots, from the stored positions: those at the first, and the changes from one to the
-    next."""
+    """The risk at complete snapshots, from the first snapshot's stored positions and their later changes."""
     seconds, changes = [unix_second(at) for at in context.instants], RowBatches()
     for rows in read_borrowing_between(context.store, seconds[0], seconds[-1] + 1):
         changes.add(rows)
@@ -209,7 +207,7 @@ def recompute(context: JobContext) -> Commit:
 
 @dataclass(frozen=True, slots=True)
 class _AsOf:
-    """The items of borrow accounts at a unix second, in parts of whole addresses, from changes."""
+    """The items of borrow accounts at a unix second, in parts of whole addresses, made from changes."""
 
     changes: RowBatches
     second: int
@@ -222,8 +220,8 @@ class _AsOf:
 
 def risk_at(context: JobContext, at: datetime, parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Observations of the risk of all accounts at the source's prices, from the items of borrow accounts in parts of
-    whole addresses: unknown if a lost price hides accounts with debt, because the risk of the others would be taken for
-    that of all (rule 6.8). SourceError if there are debts, but no markets or no prices."""
+    whole addresses. The risk is unknown if a lost price hides accounts with debt (rule 6.8, health bounds). SourceError
+    if there are debts, but no markets or no prices."""
     source, has_debts = context.source, any("debt" in items["kind"] for items in parts)
     assets, redefined = context.valued_assets(at)
     markets = context.markets_by_id(at, redefined) if has_debts else {}
@@ -236,15 +234,15 @@ def risk_at(context: JobContext, at: datetime, parts: Iterable[pl.DataFrame]) ->
 
 
 def stated_risk(context: JobContext, at: datetime) -> pl.DataFrame:
-    """Observations of the risk of all accounts that the source states."""
+    """Observations of the risk of all accounts, as reported by the source."""
     return observations_of(risk_metrics(context.source.risk(at)), at)
 
 
 def _changed(items: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """Addresses whose stored digest differs or does not count, in the columns address, digest (the new one) and stored.
+    """Addresses whose stored digest differs or does not count, with columns address, digest and stored.
 
-    The digest is _GONE for an address without items. `stored` says whether the store has a digest of the address. If it
-    has none, it has no items of the address either.
+    `digest` is new, _GONE for an address without items. `stored` says whether the store has a digest; without one, it
+    has no items of the address either.
     """
     was = pl.when(pl.col("complete") == 1).then("digest").alias("was")
     previous = stored.select("address", was, stored=pl.lit(True))
@@ -258,7 +256,7 @@ def _changed(items: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
 
 
 def _differences(was: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
-    """Items that are new or different, and a closed item for each item that is gone."""
+    """New and changed items, and a closed item for each item that is gone."""
     changed = now.join(was, on=ITEM, how="anti", nulls_equal=True).with_columns(closed=pl.lit(False))
     gone = was.join(now, on=ITEM_KEY, how="anti").with_columns(**CLOSED, closed=pl.lit(True))
     return pl.concat([changed, gone]).sort(ITEM_KEY)

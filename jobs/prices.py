@@ -23,14 +23,14 @@ def collect(context: JobContext) -> Commit:
     for at in context.instants:
         prices = price_frame(context.prices(at))
         written.append(_new(context, prices, unix_second(at), written))
-        # The oracle has said this much, also if it only repeats what is stored.
+        # The oracle has answered up to this instant, even if it only repeats stored prices.
         snapshots.append(Appended(at, written[-1], ledger={"last_observed_at": max(prices["observed_at"])}))
         listings.append((at, [*context.assets(at)[0].values()]))
     return Commit(snapshots, definitions(context, listings))
 
 
 def definitions(context: JobContext, listings: Sequence[Listing]) -> Replaced:
-    """The definitions that change with listings of a batch, oldest first."""
+    """The definitions that the listings of a batch change, oldest first."""
     store, stored, newest = context.store, context.stored_assets, context.head.instant if context.head else None
     known: Mapping[str, Sequence[Definition]] | None = None
     complete: Collection[datetime] = ()
@@ -45,13 +45,12 @@ def definitions(context: JobContext, listings: Sequence[Listing]) -> Replaced:
 
 
 def _changes_past(stored: Asset, asset: Asset) -> bool:
-    """Whether answers about the past change with a definition: they show no value after an end, and amounts in the
-    decimals that are known by now."""
+    """Whether a definition changes answers about the past: they have no values after an end, and present decimals."""
     return (stored.ended_at, stored.decimals_denom) != (asset.ended_at, asset.decimals_denom)
 
 
 def _new(context: JobContext, prices: pl.DataFrame, at: int, written: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The prices at an instant, without old prices that the oracle only repeats.
+    """The prices at an instant, without prices that the oracle only repeats.
 
     Repeated prices are already in the store, or in the frames that the batch has `written` so far. Writing them again
     would change what readers have seen.

@@ -1,7 +1,7 @@
-"""Takes complete snapshots again: from a source, or after a correction from what the store holds.
+"""Replaces complete snapshots: from a source, or, after a correction, recomputed from stored data.
 
-Those of a day are one rewrite. What follows from stored prices, markets, positions and events is computed again; what
-then comes out as it is stored is not written, so this may be stopped and run again. Values of imports stay.
+The snapshots of a day are one rewrite. Values that follow from stored prices, markets, positions and events are
+recomputed. Only values that differ are written, so this can be stopped and run again. Imported values stay.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,20 +40,20 @@ from jobs.registry import Job
 from jobs.runner import collected, retry_overtaken
 from jobs.snapshot import Collect, JobContext
 
-# Takes the snapshots of a batch again.
-_AGAIN: Mapping[str, Collect] = {"markets": markets.collect, "positions": positions.recompute}
-DATASETS = (*_AGAIN, "loans")
+# Recomputes the snapshots of a batch.
+_RECOMPUTE: Mapping[str, Collect] = {"markets": markets.collect, "positions": positions.recompute}
+DATASETS = (*_RECOMPUTE, "loans")
 # Snapshots of a rewrite, which are in memory together.
 _AT_ONCE = 1_440
 _PASSES = 10
-# Sums are of no snapshots.
+# Cumulative sums do not belong to a snapshot.
 _SUMS = Provenance("backfill", IMPORTED, "recompute")
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillUnit:
-    """Complete snapshots of a day that came in the same way, and are replaced together; of loans also the events of a
-    day, in [since, until) (unix seconds), or all sums from one second on."""
+    """Complete snapshots of a day with one provenance, which are replaced together. For loans also the events of a day,
+    in [start, end) in unix seconds, or all sums from `start` on."""
 
     dataset: str
     provenance: Provenance
@@ -63,13 +63,12 @@ class BackfillUnit:
 
     @property
     def first_instant(self) -> datetime:
-        """Where it begins."""
         return self.instants[0] if self.instants else from_unix(self.start)
 
 
 def plan(store: Store, dataset: str, start: datetime, end: datetime) -> list[BackfillUnit]:
-    """The complete snapshots of a dataset in [start, end), whole seconds, oldest first; of loans, before and after
-    them, events and sums."""
+    """The complete snapshots of a dataset in [start, end), whole seconds, oldest first. For loans, the units of events
+    come before them, and the unit of sums after them."""
     first, end_second = unix_second(start), unix_second(end)
     rows = store.query("list_snapshot_sources", dataset=dataset, start=first, end=end_second).with_columns(
         day=pl.col("at") // DAY
@@ -100,8 +99,7 @@ def _sums_from(first: int) -> BackfillUnit:
 
 
 def replace_snapshots(job: Job, source: Source, store: Store, unit: BackfillUnit) -> None:
-    """Take snapshots, or what else a portion is, again from a source. Of positions, which are stored as changes, only
-    the risk is computed again."""
+    """Replace a unit's content from a source. Positions are stored as changes, so only their risk is recomputed."""
     if unit.end:
         _compare_events(source, store, unit)
         return
@@ -112,8 +110,7 @@ def replace_snapshots(job: Job, source: Source, store: Store, unit: BackfillUnit
     def attempt() -> None:
         base = _begin(store, unit)
         context = JobContext(job.dataset, source, store, unit.instants, base.present)
-        again = replace(job, collect=loans.recompute) if job.name == "loans" else job
-        changes = collected(again, context)
+        changes = collected(replace(job, collect=loans.recompute) if job.name == "loans" else job, context)
         if changes.appended:
             commit(store, changes, Provenance(unit.provenance.kind, origin_of(source), "backfill"), base)
 
@@ -121,7 +118,7 @@ def replace_snapshots(job: Job, source: Source, store: Store, unit: BackfillUnit
 
 
 def _compare_events(source: Source, store: Store, unit: BackfillUnit) -> None:
-    """Put right what differs of stored events and those that a source lists, with their sums: all or nothing."""
+    """Replace stored events that differ from the source's list, with their sums, all or nothing."""
     instants = [from_unix(unit.end - 1)]
     context = JobContext("loans", source, store, instants, None).with_canonical_ids()
     with context.rejections:
@@ -136,8 +133,8 @@ def _compare_events(source: Source, store: Store, unit: BackfillUnit) -> None:
 
 
 def day_by_day(store: Store, datasets: Sequence[str], start: datetime, end: datetime) -> list[BackfillUnit]:
-    """The complete snapshots of datasets in [start, end), those of a day together. Sums of loans are one portion,
-    because all later ones are made from those before."""
+    """The complete snapshots of datasets in [start, end), day by day. Sums of loans are one unit, because each sum
+    depends on all earlier ones."""
     units = [unit for dataset in datasets if dataset != "loans" for unit in plan(store, dataset, start, end)]
     if "loans" in datasets and read_state(store, "loans"):
         units.append(_sums_from(unix_second(start)))
@@ -145,15 +142,15 @@ def day_by_day(store: Store, datasets: Sequence[str], start: datetime, end: date
 
 
 def seconds_for(store: Store, units: Sequence[BackfillUnit]) -> float:
-    """Roughly how long computing takes, as measured on one core."""
+    """Roughly how many seconds recomputing takes, as measured on one core."""
     head = read_state(store, "positions")
     accounts = read_activity(store, head.at).borrower_account_active if head else 0
-    each = {"markets": 0.006, "positions": 0.005 + accounts * 1.2e-6, "loans": 1}
-    return sum((len(unit.instants) or 1) * each[unit.dataset] for unit in units)
+    seconds = {"markets": 0.006, "positions": 0.005 + accounts * 1.2e-6, "loans": 1}
+    return sum((len(unit.instants) or 1) * seconds[unit.dataset] for unit in units)
 
 
 def recompute(store: Store, unit: BackfillUnit) -> int:
-    """Compute snapshots again, and write those that come out otherwise. Returns their number; of sums of loans, that of
+    """Recompute snapshots, and write those that differ. Returns their number; for sums of loans, the number of changed
     observations."""
     if unit.dataset == "loans":
         return _recompute_sums(store, unit.start)
@@ -161,7 +158,7 @@ def recompute(store: Store, unit: BackfillUnit) -> int:
 
 
 def _recompute_sums(store: Store, first: int) -> int:
-    """Compute the sums of loans from a second on, once more if a job has meanwhile gone on from those of before."""
+    """Recompute the sums of loans from a second on, repeatedly if a job has meanwhile continued from old sums."""
     changed = 0
     for _ in range(_PASSES):
         if changed_sums(store, unsettled_from(store, first)).is_empty:
@@ -188,15 +185,15 @@ def _recompute(store: Store, unit: BackfillUnit) -> int:
     base = _begin(store, unit)
     source, stored = StoredSource(store, unit.instants), read_observed_at(store, dataset, seconds)
     own, imported = stored.filter(~pl.col("imported")), stored.filter("imported")
-    # Of some positions there is no risk but what the source states; nothing has a value before what it is made with.
-    stated = partly_known_addresses(source.snapshots) if dataset == "positions" else set()
-    instants = [at for at in unit.instants if unix_second(at) not in stated and source.can_value(at, dataset)]
+    # Skip snapshots whose risk the source supplied, and those older than their inputs.
+    supplied = partly_known_addresses(source.snapshots) if dataset == "positions" else set()
+    instants = [at for at in unit.instants if unix_second(at) not in supplied and source.can_value(at, dataset)]
     if not instants:
         return 0
-    computed = _AGAIN[dataset](JobContext(dataset, source, store, instants, base.present))
+    computed = _RECOMPUTE[dataset](JobContext(dataset, source, store, instants, base.present))
     snapshots, observations = computed.appended, computed.observations.join(imported, on=KEY, how="anti")
     differing = {*_differing(snapshots, observations, own, source)}
-    # With the last snapshot may come observations of later ones.
+    # The last snapshot may have observations at later instants.
     second = pl.col("observed_at").clip(upper_bound=unix_second(instants[-1]))
     changed = [
         replace(snapshot, observations=observations.filter(second == unix_second(snapshot.at)))
@@ -213,7 +210,7 @@ def _recompute(store: Store, unit: BackfillUnit) -> int:
 def _differing(
     snapshots: Sequence[Appended], observations: pl.DataFrame, stored: pl.DataFrame, source: StoredSource
 ) -> Iterator[int]:
-    """The instants whose observations, or other rows, come out otherwise than they are stored."""
+    """The instants whose observations or other rows differ from the stored ones."""
     seconds = [unix_second(snapshot.at) for snapshot in snapshots]
     compared = [(observations, stored)]
     for table in snapshots[0].rows:
@@ -221,12 +218,12 @@ def _differing(
         compared.append((rows, pl.concat([rows.clear(), *(source.snapshots.frames(table).values())], how="diagonal")))
     for now, before in compared:
         before = before.filter(pl.col("observed_at").is_in(seconds)).select(now.columns)
-        for one, other in ((now, before), (before, now)):
-            yield from one.join(other, on=now.columns, how="anti", nulls_equal=True)["observed_at"]
+        for left, right in ((now, before), (before, now)):
+            yield from left.join(right, on=now.columns, how="anti", nulls_equal=True)["observed_at"]
 
 
 def _correct(store: Store, snapshots: Sequence[Appended], version: int, what: str) -> None:
-    """Replace the observations of snapshots of positions, whose other rows stay: they are stored as changes."""
+    """Replace the observations of snapshots of positions. Other rows stay, because they are changes."""
     observations = pl.concat([snapshot.observations for snapshot in snapshots])
     with rewrite.staging(store, "positions", version, what=what, expected=observations.height) as staged:
         staged.insert(OBSERVATIONS, with_version(with_known_times(observations), version))

@@ -1,4 +1,4 @@
-"""Routes of swap contracts: the denoms that each can swap, and their targets."""
+"""Routes of swap contracts: the denoms that each contract can swap, with their targets."""
 
 from analytics_service.store.commits import Appended, Commit
 from analytics_service.store.datasets.markets import route_rows

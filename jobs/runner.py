@@ -1,4 +1,4 @@
-"""Runs a job for an instant, or for all instants of a range. Complete snapshots are not taken again."""
+"""Takes a job's snapshot of an instant, or the missing snapshots of a range."""
 
 import logging
 from collections import deque
@@ -24,20 +24,20 @@ log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-# Attempts to collect snapshots while other schedulers complete some of them, and the pause between attempts, in which
-# the other scheduler is usually done.
+# Attempts to collect snapshots while other schedulers complete some of them, and the pause between attempts, after
+# which the other scheduler is usually done.
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.5
 # Instants of a backfill that are collected and written together.
 _CHUNK = 500
 # Give up a backfill after this many consecutive failures of the source.
 _GIVE_UP = 3
-# Instants of a backfill, which are listed before it begins: almost four years of minutes, in about 100 MB.
+# Instants of a backfill: almost four years of minutes. They are listed before it begins, in about 100 MB.
 _MAX_INSTANTS = 2_000_000
 
 
 class Outcome(StrEnum):
-    """The outcome of a run for one instant."""
+    """The outcome of taking a snapshot."""
 
     DONE = "done"
     ALREADY_DONE = "already done"
@@ -54,7 +54,7 @@ def take_snapshot(
 ) -> Outcome:
     """Take the job's snapshot of the instant's whole second, unless it is complete.
 
-    StoreUnavailable and SourceError are retried; the last error is raised. `rejections` has those of earlier commits.
+    StoreUnavailable and SourceError are retried, and the last error is raised. `rejections` may be shared by snapshots.
     """
     context = JobContext(job.dataset, source, store, [at.replace(microsecond=0)], rejections=rejections or Rejections())
 
@@ -82,55 +82,55 @@ def backfill(
     """Take the missing snapshots of instants (whole seconds, oldest first). Returns their number.
 
     `progress` is called with the number of instants done since its last call. An interrupted backfill continues where
-    it stopped when it is run again. SourceError, after all others, if the source cannot tell of single instants; at
-    once if that is three in a row.
+    it stopped when it is run again. If the source fails for single instants, the others are taken before SourceError is
+    raised; after three failures in a row, it is raised at once.
     """
-    written, reported, in_a_row, rejections = 0, 0, 0, Rejections()
-    parts = deque((first, min(first + _CHUNK, len(instants))) for first in range(0, len(instants), _CHUNK))
+    written, reported, failures, rejections = 0, 0, 0, Rejections()
+    chunks = deque((first, min(first + _CHUNK, len(instants))) for first in range(0, len(instants), _CHUNK))
     failed: list[SourceError] = []
-    while parts and in_a_row < _GIVE_UP:
-        start, end = parts.popleft()
+    while chunks and failures < _GIVE_UP:
+        start, end = chunks.popleft()
         context = JobContext(job.dataset, source, store, instants[start:end], rejections=rejections)
         try:
             while taken := retry_overtaken(partial(_take_batch, job, context, "backfill"), ONCE):
                 written, reported = written + taken, reported + taken
                 progress(taken)
-            in_a_row = 0
+            failures = 0
         except SourceError as error:
             if end - start > 1:
                 middle = (start + end) // 2
-                parts.extendleft([(middle, end), (start, middle)])
+                chunks.extendleft([(middle, end), (start, middle)])
                 continue
             failed.append(error)
-            in_a_row += 1
-        if end > reported and in_a_row < _GIVE_UP:
+            failures += 1
+        if end > reported and failures < _GIVE_UP:
             progress(end - reported)
             reported = end
     if failed:
-        rest = "; others were not tried any more" if in_a_row == _GIVE_UP else ""
+        rest = "; the rest was not tried" if failures == _GIVE_UP else ""
         count = f"{len(failed)} of {len(instants)} snapshots cannot be taken"
         raise SourceError(f"{failed[0]} {count}{rest}.")
     return written
 
 
 def instants_to_fill(start: datetime, end: datetime, interval: timedelta, *, at_ends: bool = False) -> list[datetime]:
-    """The instants of a backfill, oldest first: the multiples of `interval` in [start, end); `at_ends`, the seconds
-    before the multiples.
+    """The instants of a backfill, oldest first: the multiples of `interval` in [start, end), or with `at_ends` the
+    seconds before the multiples.
 
-    SnapshotRefused for more than two million instants.
+    UserError for more than two million instants.
     """
     count = (end - start) // interval
     if count > _MAX_INSTANTS:
         raise UserError(
-            f"From --start to --end there are about {count:,} snapshots {interval} apart, and one backfill takes at "
-            f"most {_MAX_INSTANTS:,}. Choose a greater distance with --every, or fill a part of the range at a time."
+            f"From --start to --end there are about {count:,} snapshots {interval} apart; a backfill takes at most "
+            f"{_MAX_INSTANTS:,}. Choose a longer interval with --every, or split the range."
         )
     early = timedelta(seconds=at_ends)
     return [at - early for at in multiples_between(start + early, end + early, interval)]
 
 
 def retry_overtaken(act: Callable[[], _T], retries: Retries) -> _T:
-    """The result of taking snapshots. If another process is faster, the missing snapshots are collected again."""
+    """The result of taking snapshots. Missing snapshots are collected again if another process overtakes this one."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return act()
@@ -141,8 +141,8 @@ def retry_overtaken(act: Callable[[], _T], retries: Retries) -> _T:
 
 
 def _take_batch(job: Job, context: JobContext, kind: str) -> int:
-    """Collect and commit the missing snapshots of a batch, oldest first, or those of them that the job takes together.
-    Returns their number.
+    """Collect and commit missing snapshots of a batch, oldest first, as many as the job takes together. Returns their
+    number.
 
     Overtaken, with nothing shown, if another process has meanwhile completed snapshots of the dataset.
     """
@@ -157,6 +157,6 @@ def _take_batch(job: Job, context: JobContext, kind: str) -> int:
 
 
 def collected(job: Job, context: JobContext) -> Commit:
-    """What a job collects for a batch, in which assets have the ids of the store."""
+    """The commit that a job collects for a batch. Assets have the store's ids (rule 3.4, canonical ids)."""
     with context.rejections:
         return job.collect(context.with_canonical_ids())

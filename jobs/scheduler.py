@@ -1,4 +1,4 @@
-"""Runs every job at the multiples of its interval since the epoch, until told to stop."""
+"""Runs every job at the multiples of its interval since the epoch, until stopped."""
 
 import logging
 import threading
@@ -28,11 +28,11 @@ from jobs.runner import take_snapshot
 
 log = logging.getLogger(__name__)
 
-# Seconds between reports of runs, which are written together, and between looks at the clock.
+# Seconds between checks of the clock, and between reports about jobs, which are written together.
 _REPORT_SECONDS = 5.0
-# Outcomes of instants whose run never began.
+# Outcomes of instants at which a job did not start.
 _UNSTARTED = {EVENT_JOB_MAX_INSTANCES: "skipped", EVENT_JOB_MISSED: "missed"}
-# Called with the name of a job, the outcome of a run, and its seconds; None if the run did not begin.
+# Called with a job's name, its outcome and its seconds, which are None if the job did not start.
 Measure = Callable[[str, str, float | None], None]
 
 
@@ -48,8 +48,8 @@ def run(
 ) -> None:
     """Run the jobs until `stop` is set: each immediately for the current instant, then at every later instant.
 
-    Instants that passed while no scheduler ran are left to `jobs backfill`. Once stopped, runs in progress finish their
-    attempt without a retry. They wait only some seconds for a source that hangs.
+    `jobs backfill` takes the instants that passed while no scheduler ran. When stopped, snapshots in progress finish
+    their attempt without a retry, and wait only some seconds for a source that hangs.
     """
     before = clock()
     scheduler = build(settings, source, store, stop, before, jobs=jobs, measure=measure)
@@ -62,7 +62,7 @@ def run(
         while not stop.wait(_REPORT_SECONDS):
             if (now := clock()) < before:
                 log.warning(
-                    "The clock of this machine was set back to %s. All jobs go on from there.", format_instant(now)
+                    "The clock of this machine was set back to %s. All jobs continue from there.", format_instant(now)
                 )
                 for job in scheduler.get_jobs():
                     job.reschedule(job.trigger)
@@ -88,24 +88,24 @@ def build(
     jobs: Sequence[Job] = tuple(JOBS.values()),
     measure: Measure = lambda *run: None,
 ) -> BackgroundScheduler:
-    """A scheduler of the jobs, not started yet. The first run of each job is for its last instant up to `now`."""
-    # Jobs log their outcomes, and the gaps between them, themselves.
+    """A scheduler of the jobs, not started yet. Each job first runs for its last instant up to `now`."""
+    # Jobs log their outcomes and gaps themselves.
     logging.getLogger("apscheduler").setLevel(logging.CRITICAL)
     scheduler = BackgroundScheduler(timezone=UTC, executors={"default": InstantExecutor()})
-    told: LastLogged = {}
+    last_logged: LastLogged = {}
     for job in jobs:
         seconds = job.interval(settings)
         first = floor_to(now, timedelta(seconds=seconds))
         report = JobRun(job.dataset, scheduler_name(), seconds, next_at=None)
         retries = Retries(seconds, wait=stop.wait)
         scheduler.add_job(
-            ScheduledJob(job, source, store, retries, Rejections(told), measure, report),
+            ScheduledJob(job, source, store, retries, Rejections(last_logged), measure, report),
             IntervalTrigger(seconds=seconds, start_date=EPOCH, timezone=UTC),
             args=(first,),
             id=job.name,
             name=job.name,
             next_run_time=first,
-            # A run may begin until the next run is due.
+            # A job may start late, until its next instant is due.
             misfire_grace_time=seconds,
             coalesce=True,
             max_instances=1,
@@ -117,17 +117,17 @@ def build(
 
 
 class InstantExecutor(ThreadPoolExecutor):  # type: ignore[misc]
-    """Passes the scheduled instant to a run as its argument, which APScheduler 3 does not."""
+    """Passes the scheduled instant to a job as its argument, which APScheduler 3 does not."""
 
     def _do_submit_job(self, job: APSchedulerJob, run_times: list[datetime]) -> None:
-        # Called only when no run of the job is in progress. Runs are coalesced, so there is a single instant.
+        # Called only while the job is not running. Instants are coalesced, so there is only one.
         job.args = tuple(run_times)
         super()._do_submit_job(job, run_times)
 
 
 @dataclass(slots=True, eq=False)
 class ScheduledJob:
-    """A job's runs at its instants, one at a time, with a report about the last one."""
+    """Runs a job at its instants, one at a time, with a report about the last snapshot."""
 
     job: Job
     source: Source
@@ -140,8 +140,8 @@ class ScheduledJob:
     last: datetime | None = None
 
     def __call__(self, at: datetime) -> None:
-        """Run the job for the instant, and log its outcome."""
-        name, begun, outcome = self.job.name, time.monotonic(), "failed"
+        """Take the job's snapshot of an instant, and log the outcome."""
+        name, started, outcome = self.job.name, time.monotonic(), "failed"
         self._log_gap(at)
         try:
             outcome = take_snapshot(
@@ -155,27 +155,27 @@ class ScheduledJob:
                 "%s: no snapshot of %s: %s", name, format_instant(at), reason, exc_info=None if is_expected else error
             )
             self.report = replace(self.report, failed_at=unix_second(at), error=reason)
-        seconds, outcome = time.monotonic() - begun, outcome.lower()
+        seconds, outcome = time.monotonic() - started, outcome.lower()
         self.measure(name, outcome, seconds)
         took = round(seconds * MILLISECONDS)
         self.report = replace(self.report, ran_at=unix_second(at), outcome=outcome, duration_ms=took)
         self.is_unreported = True
 
     def _log_gap(self, at: datetime) -> None:
-        """Log that instants since the last run have none: a run took too long, or the process stood still."""
+        """Log instants that were skipped because a snapshot took too long or the process was paused."""
         last, self.last = self.last, at
         if last and at - last > timedelta(seconds=self.report.interval):
             log.warning(
-                "%s: no run between %s and %s; `analytics-service jobs backfill %s --start %s --end %s --every %ds` "
-                "takes snapshots that are missing.",
+                "%s: skipped the instants between %s and %s; `analytics-service jobs backfill %s --start %s --end %s "
+                "--every %ds` takes missing snapshots.",
                 *(self.job.name, format_instant(last), format_instant(at)),
                 *(self.job.name, format_instant(last), format_instant(at), self.report.interval),
             )
 
 
 def write_reports(store: Store, jobs: Sequence[tuple[ScheduledJob, datetime | None]]) -> None:
-    """Record for operators the runs of jobs, each with its next instant, None once stopped. A failure costs these
-    reports only: the ledger says what is complete."""
+    """Record the last outcome of each job and its next instant, None when stopped. A failure loses only these reports:
+    the ledger lists complete snapshots."""
     for job, _ in jobs:
         job.is_unreported = False
     runs = [replace(job.report, next_at=None if next_at is None else unix_second(next_at)) for job, next_at in jobs]

@@ -1,4 +1,4 @@
-"""`source`: tries a source."""
+"""`source`: try a source."""
 
 import sys
 import time
@@ -37,14 +37,14 @@ def source() -> None:
     type=click.FloatRange(0, 60),
     default=1,
     show_default=True,
-    help="How long to go on; in the end everything is asked again.",
+    help="Time until the source is asked everything again.",
 )
 @data_dir_option
 def source_check(spec: str, minutes: float, **overrides: Any) -> None:
-    """Take snapshots of a source for now, an hour and a day ago, ask it again, and say what is wrong.
+    """Check a source: take snapshots for now, an hour ago and a day ago, then ask again.
 
-    They go into a temporary store. SPEC is what --source takes. It says what is rejected or suspicious, whether the
-    past changed, and how long each answer took. Exit code 1 when there are errors. Example:
+    SPEC is as in --source. Snapshots go into a temporary store. Prints rejected and suspicious values, changes of the
+    past, and how long each answer took. Exit code 1 if there are errors. Example:
 
     \b
         analytics-service source check sql:research_mine --minutes 5
@@ -60,8 +60,8 @@ def source_check(spec: str, minutes: float, **overrides: Any) -> None:
     with _store_of(spec, settings) as store:
         opened = open_source(spec, settings, store)
         if opened is None:
-            raise SettingError("There is nothing to check: the source is none.")
-        # Jobs ask for multiples of their intervals: those of events, for which a source may lag, are the longest.
+            raise SettingError("The source is none, so there is nothing to check.")
+        # Jobs ask for multiples of their intervals. Events have the longest interval, and a source may lag by it.
         now = floor_to(datetime.now(UTC), timedelta(seconds=settings.every.loans))
         with closing(opened), scratch_store() as scratch:
             findings: dict[Finding, None] = {}
@@ -75,19 +75,19 @@ def source_check(spec: str, minutes: float, **overrides: Any) -> None:
 
 @contextmanager
 def _store_of(spec: str, settings: Settings) -> Iterator[Store]:
-    """The store that the source reads; no ClickHouse is started for a source that reads none."""
+    """The store that the source reads. ClickHouse is started only for a source that reads views."""
     if spec.partition(":")[0] != SQL:
         with closing(Store(settings)) as store:
             yield store
         return
     with open_store_to_read(settings) as reached:
         if reached is None:
-            raise SettingError(f"{spec} has no views: there is nothing in {store_location(settings)}.")
+            raise SettingError(f"{spec} has no views, because there is no data in {store_location(settings)}.")
         yield reached
 
 
 def _report(findings: list[Finding]) -> None:
-    """Print all findings, the worst first. Exits with 1 if there are errors."""
+    """Print all findings, the worst first. Exit with 1 if there are errors."""
     click.echo()
     for level in Level:
         for finding in findings:

@@ -75,7 +75,7 @@ def test_a_bad_price_is_left_out_with_a_warning(
     assert {key: at for key, (_, at) in latest(store, PRICES, NOON).items()} == {GOOD: NOON, BAD: NOON - MINUTE}
     (message,) = caplog.messages
     assert message.startswith(f"prices: {fault}")
-    assert message.endswith("It is rejected; the store keeps what it has.")
+    assert message.endswith("It is rejected; the stored value is kept.")
 
 
 def test_a_rate_below_zero_is_stored_and_one_below_all_is_left_out(
@@ -89,7 +89,7 @@ def test_a_rate_below_zero_is_stored_and_one_below_all_is_left_out(
     assert latest(store, BORROW_RATES, NOON) == {GOOD: (Decimal(-1), NOON)}
     assert caplog.messages == [
         "lend rates: apr of native;good: -1.1 is not an APR: it must be a fraction from -1 to 100. It is rejected; "
-        "the store keeps what it has. 2 records were rejected for this cause."
+        "the stored value is kept. 2 records were rejected for this cause."
     ]
 
 
@@ -144,8 +144,8 @@ def test_decimals_never_change(store: Store, caplog: pytest.LogCaptureFixture) -
     assert latest(store, DEPOSITS, NOON) == {GOOD: (Decimal(10), NOON), BAD: (Decimal(10), NOON)}
     assert set(caplog.messages) == {
         "assets: decimals_denom of native;bad is 12, and was 6; decimals never change. If 12 is right, "
-        "`analytics-service import assets FILE` corrects that, then `jobs recompute` and `jobs backfill all --again` "
-        "what was stored with it. Its markets stay, too. It is rejected; the store keeps what it has."
+        "correct the asset with `analytics-service import assets FILE`, then run `jobs recompute` and `jobs backfill "
+        "all --again`. Its stored markets are kept, too. It is rejected; the stored value is kept."
     }
 
 
@@ -199,9 +199,7 @@ def test_a_cause_is_logged_once_an_hour_with_a_count(store: Store, caplog: pytes
         now, source = number * 1_200.0, Protocol(usd=(Decimal(1), Decimal(bad)))
         take_snapshot(JOBS["prices"], source, store, NOON + timedelta(seconds=now), rejections=rejections)
         take_snapshot(JOBS["markets"], source, store, NOON + timedelta(seconds=now), rejections=other)
-    rule = (
-        "is not a price: it must be finite, not negative and below 10^20. It is rejected; the store keeps what it has."
-    )
+    rule = "is not a price: it must be finite, not negative and below 10^20. It is rejected; the stored value is kept."
     # The first is logged when prices are, that of an hour later with the four of both jobs in between.
     assert caplog.messages == [
         f"prices: usd of native;bad: -1 {rule}",

@@ -194,8 +194,8 @@ def test_a_snapshot_of_many_addresses_is_as_one_of_few(
     assert read(store, 1, crowd[9].address) == Position(crowd[9].address)
     assert read_activity(store, SECOND + 60) == Activity(1, 2, 1)
     assert caplog.messages[-1] == (
-        f"positions: address of {ALICE} comes more than once. Make one Position of all items of an address. It is "
-        "rejected; the store keeps what it has."
+        f"positions: address of {ALICE} comes more than once. Put all items of an address into one Position. It is "
+        "rejected; the stored value is kept."
     )
 
 

@@ -152,7 +152,7 @@ BAD_NOW: dict[str, tuple[Sound, list[str]]] = {
         ),
         [
             "error: assets: more than once: token;0xdac. Define each asset once",
-            f"error: positions: address of {ALICE} comes more than once. Make one Position",
+            f"error: positions: address of {ALICE} comes more than once. Put all items",
             "warning: prices: not among the assets: native;ux.",
             "warning: assets: more than 36 decimals_denom: ATOM (native;uatom).",
             "note: prices: assets without a price, and therefore without values: ATOM (native;uatom).",
@@ -170,7 +170,7 @@ BAD_NOW: dict[str, tuple[Sound, list[str]]] = {
             )
         ),
         [
-            "warning: events: addresses that cannot be asked for: alice.",
+            "warning: events: invalid addresses, which nobody can request: alice.",
             "warning: events: not among the assets: native;ux.",
             "warning: events: usd is not amount times price: borrow at 2026-02-12T20:00:00Z 7 instead of 1.",
             "warning: events: without usd, so they count in no sum: borrow at 2026-02-28T06:00:00Z.",
@@ -187,7 +187,7 @@ BAD_NOW: dict[str, tuple[Sound, list[str]]] = {
     "more than the market has": (
         Sound(positions_=(*Sound().positions_, Position(CAROL, wallet=(Balance(RECEIPT.id, 10**8),)))),
         [
-            "note: positions: lends leave out receipt tokens in wallets, or among collateral, of token;0xdac. They",
+            "note: positions: lends omit receipt tokens in wallets or collateral, of assets token;0xdac. They",
             "warning: positions: more than the market has: lend of USDT (token;0xdac).",
         ],
     ),
@@ -213,8 +213,8 @@ BAD_BEFORE: dict[str, tuple[Sound, list[str]]] = {
     "a price of later": (
         Sound(observed=lambda at: NOW + 2 * DAY),
         [
-            "error: prices, markets, positions: no snapshot as of 2026-03-01T12:00:00Z: sound quotes no prices that",
-            "error: prices: asked as of 2026-02-28T12:00:00Z, there are later prices, as of 2026-03-03T12:00:00Z: ",
+            "error: prices, markets, positions: no snapshot as of 2026-03-01T12:00:00Z: sound quotes no valid",
+            "error: prices: the answer for 2026-02-28T12:00:00Z has later prices, of 2026-03-03T12:00:00Z: ",
         ],
     ),
     "one time for ever": (
@@ -255,10 +255,10 @@ def test_a_past_that_changes_is_an_error_and_a_present_a_warning(store: Store) -
 
     past, present = said(source, store, pause=pause)
     assert past == (
-        "error: markets: asked again as of 2026-02-28T12:00:00Z, native;uatom was there, and then was not. Answer as "
+        "error: markets: asked again as of 2026-02-28T12:00:00Z, native;uatom was there, then missing. Answer as "
         "of `at`, not as of the call: the past must not change."
     )
-    assert present.startswith(f"warning: positions: asked again as of 2026-03-01T12:00:00Z, {CAROL} was not there")
+    assert present.startswith(f"warning: positions: asked again as of 2026-03-01T12:00:00Z, {CAROL} was missing")
 
 
 def test_a_past_that_depends_on_the_call_and_one_that_is_not_the_past_are_told(store: Store) -> None:
@@ -278,9 +278,9 @@ def test_a_past_that_depends_on_the_call_and_one_that_is_not_the_past_are_told(s
         said(Live(), store),
         [
             "error: assets: decimals_denom of native;uatom is 6, and was 12;",
-            "warning: prices: those of the past are those of now, with another observed_at: native;uatom.",
+            "warning: prices: past prices equal present ones, with another observed_at: native;uatom.",
             # Asked as of a day ago, an hour ago and now, and then again as of a day ago.
-            "error: ptoken: asked again as of 2026-02-28T12:00:00Z, total_supply of native;uatom was 1, and",
+            "error: ptoken: asked again as of 2026-02-28T12:00:00Z, total_supply of native;uatom was 1, then",
         ],
     )
 
@@ -301,7 +301,7 @@ class Ranged(Sound):
 
 @pytest.mark.usefixtures("of_now")
 @pytest.mark.parametrize(
-    ("wrong", "what"), [("excludes_start", "there, and then was not"), ("includes_end", "not there")]
+    ("wrong", "what"), [("excludes_start", "there, then missing"), ("includes_end", "missing, then there")]
 )
 def test_a_range_includes_its_beginning_and_excludes_its_end(wrong: str, what: str, store: Store) -> None:
     source = Ranged(events_=(replace(EVENTS[0], at=NOW - 2 * HOUR - timedelta(minutes=7)),))
@@ -320,7 +320,7 @@ def test_events_may_come_late_within_an_hour(minutes: int, is_late: bool, store:
     def pause() -> None:
         source.events_ = (*EVENTS, late)
 
-    assert ["late was not there" in line for line in said(source, store, pause=pause)] == [True] * (not is_late)
+    assert ["late was missing" in line for line in said(source, store, pause=pause)] == [True] * (not is_late)
 
 
 @pytest.mark.usefixtures("of_now")
@@ -337,7 +337,7 @@ def test_what_raises_is_told_and_the_rest_is_asked_for(store: Store) -> None:
         "error: ptoken, positions: no snapshot as of 2026-03-01T12:00:00Z: The node is away. It was asked for ptoken "
         "as of 2026-03-01T12:00:00Z.",
         "error: routes: no snapshot as of 2026-03-01T12:00:00Z: ConnectionError: no route to the node. Raise "
-        "SourceError for what may be tried again.",
+        "SourceError if the call can be retried.",
     ]
 
 
@@ -361,8 +361,8 @@ def test_a_source_need_not_know_the_past_unless_it_says_so(history: timedelta | 
     ("seconds", "lines"),
     [
         (20, []),
-        (40, ["warning: rates: a snapshot took 40 s, and may take 60 s."]),
-        (70, ["error: rates: a snapshot took 70 s, and may take 60 s."]),
+        (40, ["warning: rates: a snapshot took 40 s; the limit is 60 s."]),
+        (70, ["error: rates: a snapshot took 70 s; the limit is 60 s."]),
     ],
 )
 def test_a_snapshot_that_takes_long_is_told(seconds: int, lines: list[str], store: Store) -> None:
@@ -379,9 +379,9 @@ def test_a_snapshot_that_takes_long_is_told(seconds: int, lines: list[str], stor
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("none", "There is nothing to check: the source is none."),
+        ("none", "The source is none, so there is nothing to check."),
         ("magic", "'magic' is not a source: it must be simulated"),
-        ("sql:research_mine", "sql:research_mine has no views: there is nothing in the data folder"),
+        ("sql:research_mine", "sql:research_mine has no views, because there is no data in the data folder"),
     ],
 )
 def test_a_source_that_cannot_be_opened_exits_with_2(spec: str, message: str, tmp_path: Path) -> None:

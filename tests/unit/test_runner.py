@@ -213,7 +213,7 @@ def test_a_backfill_leaves_what_the_source_cannot_tell_until_that_is_three_in_a_
         r"No such block\. It was asked for prices as of 2025-03-01T14:00:00Z\. "
         r"3 of 10 snapshots cannot be taken"
     )
-    with pytest.raises(SourceError, match=rf"^{said}{'; others were not tried any more' if asked == 5 else ''}\.$"):
+    with pytest.raises(SourceError, match=rf"^{said}{'; the rest was not tried' if asked == 5 else ''}\.$"):
         backfill(PRICES, Holed("1"), store, instants, heard.append)
     known = [at for hour, at in enumerate(instants) if hour < asked and hour not in unknown]
     assert (store.instants, sum(heard)) == ([*map(unix_second, known)], asked if asked == 10 else 4)

@@ -137,7 +137,7 @@ def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(caplog: pytest
     first, second = asked
     assert second - first >= timedelta(seconds=2)
     assert store.instants == [first.timestamp(), second.timestamp()]
-    assert len([message for message in caplog.messages if "prices: no run between" in message]) == 1
+    assert len([message for message in caplog.messages if "prices: skipped the instants" in message]) == 1
     assert "set back" not in caplog.text
 
 
@@ -197,8 +197,8 @@ def test_instants_that_pass_while_the_process_stands_still_are_told_by_the_next_
     for minute in (4, 5):
         job(NOON + minute * MINUTE)
     assert [record.message for record in caplog.records if record.levelno > logging.INFO] == [
-        "prices: no run between 2025-03-01T12:00:00Z and 2025-03-01T12:04:00Z; `analytics-service jobs backfill prices "
-        "--start 2025-03-01T12:00:00Z --end 2025-03-01T12:04:00Z --every 60s` takes snapshots that are missing."
+        "prices: skipped the instants between 2025-03-01T12:00:00Z and 2025-03-01T12:04:00Z; `analytics-service jobs "
+        "backfill prices --start 2025-03-01T12:00:00Z --end 2025-03-01T12:04:00Z --every 60s` takes missing snapshots."
     ]
 
 
