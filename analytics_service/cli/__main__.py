@@ -1,4 +1,4 @@
-"""`python -m analytics_service.cli`: the same as `analytics-service`."""
+"""`python -m analytics_service.cli` runs `analytics-service`."""
 
 from analytics_service.cli.main import main
 

@@ -1,4 +1,4 @@
-"""`assets`: which assets the store has, and when they end."""
+"""`assets`: list the assets of the store, and end one."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ from analytics_service.store.rewrite import write_definitions
 _SECOND = timedelta(seconds=1)
 _HEADINGS = ("id", "symbol", "formerly", "kind", "decimals", "described by", "first value", "last value", "ended")
 asset_argument = click.argument("asset", metavar="ASSET")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Say what would change; stop there.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 
 
 @click.group()
@@ -38,7 +38,7 @@ def assets() -> None:
 @assets.command("list")
 @data_dir_option
 def assets_list(**overrides: Any) -> None:
-    """List every asset with its symbols, who described it, when it has values, and its end.
+    """List every asset with its symbols, who described it, its first and last values, and its end.
 
     Example:
 
@@ -55,31 +55,31 @@ def assets_list(**overrides: Any) -> None:
 
 @assets.command("end", epilog=TIMES)
 @asset_argument
-@time_option(Edge.AT, "Its last instant.  [default: that of its last value]")
-@click.option("--undo", is_flag=True, help="Take its end back.")
+@time_option(Edge.AT, "Last instant of the asset.  [default: its last value]")
+@click.option("--undo", is_flag=True, help="Remove the end of the asset.")
 @dry_run_option
 @data_dir_option
 def assets_end(asset: str, at: datetime | None, undo: bool, dry_run: bool, **overrides: Any) -> None:
     """End an asset that no source lists any more.
 
-    Its histories have no values after its end, and it is in no list and no sum of the present. An asset of a source
-    ends by itself when the source has not listed it for ANALYTICS_PRICE_MAX_AGE. Example:
+    Its histories have no values after its end, and it leaves current lists and sums. An asset of a source ends by
+    itself when the source has not listed it for ANALYTICS_PRICE_MAX_AGE. Example:
 
     \b
         analytics-service assets end native;luna --at 2026-05-13T02:14Z
     """
     if undo and at:
-        raise click.UsageError("--undo takes the end back, so there is no use for --at.")
+        raise click.UsageError("--undo removes the end, so --at cannot be used with it.")
     with filled_store(waiting_for_store(load_settings(**overrides)), dry_run=dry_run) as store:
-        found = find(store, asset)
-        changed = _going_on(found) if undo else _ended(store, found, at)
+        stored = find(store, asset)
+        changed = _without_end(stored) if undo else _with_end(store, stored, at)
         report(store, changed, "end", dry_run=dry_run)
     until = f"has no values after {format_instant(changed.ended_at)}" if changed.ended_at else "has not ended"
     click.echo(f"{asset_label(changed)} {until}.")
 
 
 def find(store: Store, name: str) -> Asset:
-    """The asset of an id, or of a symbol. AssetRefused if there is none, or several."""
+    """The asset with this id or symbol. UserError if there is none, or several."""
     stored = read_assets(store)
     try:
         return stored[resolve_id(name, stored, "ASSET")]
@@ -88,9 +88,9 @@ def find(store: Store, name: str) -> Asset:
 
 
 def report(store: Store, changed: Asset, what: str, *, dry_run: bool) -> None:
-    """Write a changed definition; a dry run says that it does not."""
+    """Write a changed definition, unless this is a dry run."""
     if dry_run:
-        click.echo("Dry run: nothing was written. This would be so:")
+        click.echo("Dry run: nothing was written. The result would be:")
     else:
         write_definitions(store, present_frame(store, [changed]), what)
 
@@ -110,24 +110,25 @@ def _row(asset: Asset, spans: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
     return asset.id, asset.symbol, former, asset.kind, decimals, described, *observed, ended
 
 
-def _ended(store: Store, asset: Asset, at: datetime | None) -> Asset:
-    """The asset with an end. AssetRefused if a source lists it, or if it has no value to end with."""
+def _with_end(store: Store, asset: Asset, at: datetime | None) -> Asset:
+    """The asset with an end. UserError if a source lists it, or if it has no values and no `at` is given."""
     if is_listed(asset):
         raise UserError(
-            f"The source lists {asset_label(asset)}, so its next snapshot would take the end back. When the source has "
-            f"not listed it for {store.price_max_age // _SECOND:,} s (ANALYTICS_PRICE_MAX_AGE), it ends by itself."
+            f"The source lists {asset_label(asset)}, so its next snapshot would remove the end. The asset ends by "
+            f"itself when the source has not listed it for {store.price_max_age // _SECOND:,} s "
+            "(ANALYTICS_PRICE_MAX_AGE)."
         )
     span = read_spans(store).get(asset.id)
     at = at or asset.listed_until or (from_unix(span[1]) if span else None)
     if at is None:
         raise UserError(f"{asset_label(asset)} has no values. Name its end with --at.")
     if at > datetime.now(UTC):
-        raise UserError(f"{format_instant(at)} lies in the future.")
+        raise UserError(f"{format_instant(at)} is in the future.")
     return replace(asset, ended_at=at.replace(microsecond=0))
 
 
-def _going_on(asset: Asset) -> Asset:
-    """The asset without its end, also in later snapshots that do not list it. AssetRefused if it has none."""
+def _without_end(asset: Asset) -> Asset:
+    """The asset without its end, even while snapshots do not list it. UserError if it has not ended."""
     if asset.ended_at is None:
         raise UserError(f"{asset_label(asset)} has not ended.")
     return replace(asset, ended_at=None, listed_until=None)

@@ -1,4 +1,4 @@
-"""`jobs backfill`: snapshots of the past, of one dataset or of all."""
+"""`jobs backfill`: take snapshots of the past."""
 
 import logging
 from collections import Counter
@@ -42,16 +42,15 @@ from jobs.registry import JOBS, Job
 log = logging.getLogger(__name__)
 
 _ALL = "all"
-# The dataset whose snapshots are not taken anew.
-_CHANGES = "positions"
-# The dataset whose values others are made with.
+# Stored as changes from one snapshot to the next, so its snapshots cannot be replaced.
+_POSITIONS = "positions"
 _PRICES = "prices"
 
 
 @click.command("backfill", epilog=TIMES)
 @click.argument("name", type=click.Choice([_ALL, *JOBS]))
 @time_option(Edge.START, "First second.", required=True)
-@time_option(Edge.END, "Last second, itself included.", required=True)
+@time_option(Edge.END, "Last second, inclusive.", required=True)
 @click.option(
     "--every",
     "interval",
@@ -59,33 +58,33 @@ _PRICES = "prices"
     metavar="DURATION",
     default="1h",
     show_default=True,
-    help="Time between snapshots, such as 15min or 1d; they are taken at its multiples since 1970.",
+    help="Time between snapshots, such as 15min or 1d. Snapshots are at its multiples since 1970.",
 )
-@click.option("--again", is_flag=True, help="Take those anew that are there already, and no others.")
-@click.option("--dry-run", is_flag=True, help="Say how much there is to take; stop there.")
+@click.option("--again", is_flag=True, help="Replace stored snapshots, and take no others.")
+@click.option("--dry-run", is_flag=True, help="Show how many snapshots would be taken; write nothing.")
 @data_dir_option
 @source_option
 def jobs_backfill(
     name: str, start: datetime, end: datetime, interval: timedelta, again: bool, dry_run: bool, **overrides: Any
 ) -> None:
-    """Take the snapshots of a range that are not there yet: of one dataset, or of all.
+    """Take the missing snapshots of a range, for one dataset or for all.
 
-    With --again only those that are there are replaced by what the source says now, and so are all events of the range
-    if they are those of loans. Positions stay, and their risk is computed again. Without it all stay as they are.
-    Of single datasets, take prices first: values of the others are made with those that are stored by then.
-    DURATION is a number and s, min, h or d. From another deployment, snapshots are taken a second before the multiples,
-    as buckets of its history end. A dataset of whose past the source cannot tell keeps none of the others back.
+    Stored snapshots stay as they are. With --again, the source's present answers replace them, and with loans all
+    events of the range; positions keep their amounts, and their risk is recomputed. If you take single datasets, take
+    prices first: the others use the stored prices. DURATION is a number and s, min, h or d. Another deployment is asked
+    a second before the multiples, where the buckets of its history end. Datasets without a past are skipped; the
+    others are backfilled.
 
-    May be interrupted and run again: it continues where it stopped. Example:
+    It can be interrupted and run again: it continues where it stopped. Example:
 
     \b
         analytics-service jobs backfill all --start 2026-01-01 --end 2026-02-28 --every 1h
     """
-    if again and name == _CHANGES:
+    if again and name == _POSITIONS:
         raise click.UsageError(
-            "Positions are stored as changes from one snapshot to the next, so those that are there are not taken "
-            f"anew. `analytics-service remove positions --start {format_instant(start)}` takes out all from then on; "
-            "then take them without --again."
+            "Positions are stored as changes from one snapshot to the next, so --again cannot replace them. Remove all "
+            f"from then on with `analytics-service remove positions --start {format_instant(start)}`, and run the "
+            "backfill without --again."
         )
     require_range(start, end)
     now = datetime.now(UTC)
@@ -94,13 +93,13 @@ def jobs_backfill(
     names = [*JOBS] if name == _ALL else [name]
     with filled_store(settings, dry_run=dry_run) as store, closing(require_source(settings, store)) as source:
         instants = [] if again else runner.instants_to_fill(start, end, interval, at_ends=source.at_ends)
-        anew = {name: plan(store, name, start, end) for name in names if again}
-        tasks = [_task(store, JOBS[name], instants, anew.get(name, ())) for name in names]
+        replaced = {name: plan(store, name, start, end) for name in names if again}
+        tasks = [_task(store, JOBS[name], instants, replaced.get(name, ())) for name in names]
         click.echo(f"Snapshots come from {without_credentials(source.spec)}.")
         for task in tasks:
             click.echo(task.cost)
             for day, count in task.days.items() if dry_run else ():
-                click.echo(f"  {day}: {count:,} anew")
+                click.echo(f"  {day}: {count:,} to replace")
         if not dry_run and [*_failures(tasks, source, store, instants)]:
             raise SystemExit(SourceError.exit_code)
         if name == _PRICES and not dry_run and (tasks[0].missing or tasks[0].units):
@@ -108,7 +107,7 @@ def jobs_backfill(
 
 
 def _new_prices(store: Store, start: datetime, end: datetime) -> dict[str, tuple[int, int]]:
-    """The first and the last second with a price of each asset that is priced in [start, end)."""
+    """`start` and the unix second of the last price, for each asset with a price in [start, end)."""
     first, last = unix_second(start), unix_second(end) - 1
     prices = read_last_prices(store, read_assets(store), [last])
     seconds = {asset_id: unix_second(of[last].observed_at) for asset_id, of in prices.items() if last in of}
@@ -117,7 +116,7 @@ def _new_prices(store: Store, start: datetime, end: datetime) -> dict[str, tuple
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What there is to take of a dataset: `missing` snapshots, or those of `units` anew."""
+    """The work for a dataset: a number of `missing` snapshots to take, or `units` to replace."""
 
     job: Job
     missing: int
@@ -125,24 +124,23 @@ class _Task:
 
     @property
     def days(self) -> Counter[str]:
-        """The number of those anew, by day."""
+        """The number of snapshots to replace, by day."""
         return Counter(f"{at:%Y-%m-%d}" for unit in self.units for at in unit.instants)
 
     @property
     def cost(self) -> str:
-        """In words."""
-        count, anew = (self.days.total(), " anew") if self.units else (self.missing, "")
-        return f"{self.job.name}: {count:,} snapshots to take{anew}."
+        count, verb = (self.days.total(), "replace") if self.units else (self.missing, "take")
+        return f"{self.job.name}: {count:,} snapshots to {verb}."
 
 
 def _task(store: Store, job: Job, instants: Sequence[datetime], units: Sequence[BackfillUnit]) -> _Task:
     seconds = {unix_second(at) for at in instants}
-    there = begin(store, job.dataset, min(seconds), max(seconds) + 1).completed if seconds else frozenset()
-    return _Task(job, len(seconds - there), units)
+    completed = begin(store, job.dataset, min(seconds), max(seconds) + 1).completed if seconds else frozenset()
+    return _Task(job, len(seconds - completed), units)
 
 
-class _Asked:
-    """A source, and the instant as of which it was asked last."""
+class _RecordingSource:
+    """A source that records the last instant that it was asked for."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -160,11 +158,11 @@ class _Asked:
 def _failures(
     tasks: Sequence[_Task], source: Source, store: Store, instants: Sequence[datetime]
 ) -> Iterator[Exception]:
-    """Take the snapshots of all datasets; what the source cannot tell of one is said, and those of the next follow."""
+    """Take the snapshots of all datasets. Prints and yields each failure of the source, and goes on with the next."""
     for task in tasks:
-        asked = _Asked(source)
+        recorder = _RecordingSource(source)
         try:
-            _take(task, cast(Source, asked), store, instants)
+            _take(task, cast(Source, recorder), store, instants)
         except SourceError as error:
             echo(f"{task.job.name}: {error}", is_error=True)
             yield error
@@ -172,8 +170,8 @@ def _failures(
             raise
         # Any exception, because the source may come from another package.
         except Exception as error:
-            at = format_instant(asked.at)
-            log.error("%s: asked as of %s, the source failed unexpectedly", task.job.name, at, exc_info=error)
+            at = format_instant(recorder.at)
+            log.error("%s: the source failed unexpectedly when asked for %s", task.job.name, at, exc_info=error)
             yield error
 
 
@@ -181,13 +179,13 @@ def _take(task: _Task, source: Source, store: Store, instants: Sequence[datetime
     job = task.job
     with click.progressbar(length=len(task.units) + len(instants), label=f"Backfill of {job.name}") as bar:
         for unit in task.units:
-            # Of loans, what a source states at the snapshots of the whole range comes after all events.
-            where = "the same" if job.name == "loans" else f"from {format_instant(unit.first_instant)}"
+            # A backfill of loans replaces all events first, then the snapshots of the whole range.
+            command = "the same command" if job.name == "loans" else f"it from {format_instant(unit.first_instant)}"
             begun = unit is not task.units[0]
-            with explaining_stop(f"Stopped. Run {where} again to go on.", begun=begun):
+            with explaining_stop(f"Stopped. Run {command} again to continue.", begun=begun):
                 replace_snapshots(job, source, store, unit)
             bar.update(1)
-        with explaining_stop("The backfill was stopped. When it is run again, it continues where it was."):
+        with explaining_stop("The backfill was stopped. Run it again to continue where it stopped."):
             written = runner.backfill(job, source, store, instants, progress=bar.update)
-    taken = f"{written} snapshots taken, {len(instants) - written} were there already"
-    click.echo(f"{job.name}: {f'{task.days.total()} snapshots taken anew' if task.units else taken}.")
+    taken = f"{written} snapshots taken, {len(instants) - written} already stored"
+    click.echo(f"{job.name}: {f'{task.days.total()} snapshots replaced' if task.units else taken}.")

@@ -1,4 +1,4 @@
-"""`backup` and `restore`: the complete store of a data folder as a file, and back."""
+"""`backup` and `restore`: write the store of a data folder into a file, and read it back."""
 
 from contextlib import closing
 from pathlib import Path
@@ -32,11 +32,11 @@ from analytics_service.store.ledger import HEADS, HEADS_VIEW, LEDGER
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @data_dir_option
 def backup(file: Path, **overrides: Any) -> None:
-    """Write everything in the data folder's store into FILE, while the service runs.
+    """Write the whole store of the data folder into FILE, while the service runs.
 
-    FILE is new, and only its owner may read it. Any store of this or a newer version takes it. Meanwhile imports and
-    removals wait. The disk of the data folder needs room for a copy of the store. A ClickHouse server of your own
-    writes its backups itself; the command then says how. Example:
+    FILE must be new; only its owner can read it. This and newer versions can restore it. Imports and removals wait
+    until the backup ends. The disk of the data folder needs room for a copy of the store. A ClickHouse server of your
+    own writes its backups itself; the command then prints the statements. Example:
 
     \b
         analytics-service backup analytics.backup
@@ -56,9 +56,9 @@ def backup(file: Path, **overrides: Any) -> None:
 @click.option("--replace", "replaces", is_flag=True, help="Replace all data of a store that is not empty.")
 @data_dir_option
 def restore(file: Path, replaces: bool, **overrides: Any) -> None:
-    """Bring back what `backup` wrote into FILE: all of it, or nothing.
+    """Restore the store from FILE, which `backup` wrote, all or nothing.
 
-    First stop everything that uses the data folder: `up`, `serve`, `jobs run`, imports. The disk needs room for two
+    First stop everything that uses the data folder: `up`, `serve`, `jobs run` and imports. The disk needs room for two
     copies of FILE. Example:
 
     \b
@@ -80,7 +80,7 @@ def restore(file: Path, replaces: bool, **overrides: Any) -> None:
 
 
 def _require_embedded(settings: Settings) -> None:
-    """BackupRefused for a server, which backs itself up: the message has the statements."""
+    """UserError for a server, which backs itself up: the message has the statements."""
     if settings.clickhouse_url is None:
         return
     name, where = settings.clickhouse_database, f" ON CLUSTER '{settings.clickhouse_cluster}'"
@@ -88,11 +88,12 @@ def _require_embedded(settings: Settings) -> None:
     first, second = (f"S3('https://BUCKET.s3.amazonaws.com/NAME/{part}', 'KEY', 'SECRET')" for part in (FIRST, SECOND))
     derived = ", ".join(f"{name}.{table}" for table in (LEDGER, HEADS, HEADS_VIEW))
     raise UserError(
-        f"{store_location(settings)}: ClickHouse writes and restores the backups of a server itself. Stop imports, and "
-        f"send it these statements; Disk('backups', 'NAME/{FIRST}') is a disk of the server.\n"
+        f"{store_location(settings)}: a ClickHouse server writes and restores its backups itself. Stop imports, and "
+        f"send it these statements. For a disk of the server, write Disk('backups', 'NAME/{FIRST}').\n"
         f"    BACKUP TABLE {name}.{LEDGER}{everywhere} TO {first};\n"
         f"    BACKUP DATABASE {name}{everywhere} EXCEPT TABLES {derived} TO {second};\n"
-        f"To restore, stop the service, drop the database {name}, send these, and run `analytics-service migrate`.\n"
+        f"To restore, stop the service, drop the database {name}, send these statements, and run `analytics-service "
+        "migrate`.\n"
         f"    RESTORE DATABASE {name}{everywhere} FROM {second};\n"
         f"    RESTORE TABLE {name}.{LEDGER}{everywhere} FROM {first};"
     )

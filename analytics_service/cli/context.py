@@ -1,4 +1,4 @@
-"""The context of commands: settings, a source, a store, progress."""
+"""What commands share: settings, a source, a store and progress bars."""
 
 import logging
 import math
@@ -28,9 +28,9 @@ from analytics_service.store.schema import require_current
 
 log = logging.getLogger(__name__)
 
-# Seconds. Statements over the whole store may take longer than requests of the service wait.
-_PATIENCE = 600
-# For a part of `up`. While ClickHouse restarts, the part must not end, which would count as its own failure.
+# Seconds. Statements over the whole store may take longer than a request waits.
+_WHOLE_STORE_TIMEOUT = 600
+# For a child process of `up`: it must not exit while ClickHouse restarts.
 _UNTIL_CLICKHOUSE_ANSWERS = Retries(
     math.inf,
     longest_pause=5.0,
@@ -38,28 +38,28 @@ _UNTIL_CLICKHOUSE_ANSWERS = Retries(
 )
 
 _IMPORT_STOPPED = (
-    "The import was stopped. Either nothing was written or, if its rows were being put in place, the service or the "
-    "next command completes it. The same command may be run again: it ends in the same state."
+    "The import was stopped. Either nothing was written, or the service or the next command completes it. You can run "
+    "the same command again; the result is the same."
 )
 
 
 def load_settings(**overrides: object) -> Settings:
-    """The settings from the environment and from options. Also sets up logging."""
+    """Read the settings from the environment and the options, and set up logging."""
     settings = Settings.from_environment(os.environ, **overrides)
     logs.set_up_logging(settings.log_level, settings.log_format)
     return settings
 
 
 def waiting_for_store(settings: Settings) -> Settings:
-    """The settings of a command that reads or writes the whole store."""
-    return replace(settings, query_timeout=max(settings.query_timeout, _PATIENCE))
+    """The settings with a query time-out for commands that read or write the whole store."""
+    return replace(settings, query_timeout=max(settings.query_timeout, _WHOLE_STORE_TIMEOUT))
 
 
 def load_job_settings(**overrides: object) -> Settings:
-    """The settings of a command that takes snapshots. SettingError if they rule out a source."""
+    """The settings of a command that takes snapshots. SettingError if the source is `none`."""
     settings = load_settings(**overrides)
     if settings.source == NONE:
-        raise SettingError("The source is none, so there is nothing to take snapshots of. Name one with --source.")
+        raise SettingError("The source is none, so no snapshots can be taken. Name a source with --source.")
     return settings
 
 
@@ -73,9 +73,9 @@ def require_source(settings: Settings, store: Store, *, replace_source: bool = F
 
 @contextmanager
 def open_store(settings: Settings) -> Iterator[Store]:
-    """A store to write to. The schema of an embedded server is migrated; that of another server only by `migrate`.
+    """A store to write to. Migrates the schema of an embedded server; other servers need the command `migrate`.
 
-    StoreUnavailable if ClickHouse does not answer; a part of `up` waits for it instead.
+    StoreUnavailable if ClickHouse does not answer; a child process of `up` waits instead.
     """
     prepare = migrate if settings.clickhouse_url is None else require_current
     retries = _UNTIL_CLICKHOUSE_ANSWERS if FOUND in os.environ else ONCE
@@ -89,7 +89,7 @@ def open_store(settings: Settings) -> Iterator[Store]:
 
 @contextmanager
 def open_store_to_read(settings: Settings) -> Iterator[Store | None]:
-    """A store with a current schema, which is not migrated here. None for a data folder without data."""
+    """A store to read, which is not migrated. SchemaError if it is not current; None for a data folder without data."""
     folder = DataFolder(settings.data_dir)
     if settings.clickhouse_url is None and not folder.has_data():
         yield None
@@ -101,7 +101,7 @@ def open_store_to_read(settings: Settings) -> Iterator[Store | None]:
 
 @contextmanager
 def filled_store(settings: Settings, *, dry_run: bool) -> Iterator[Store]:
-    """The store to write to, or for a dry run to read. SettingError for a data folder without data then."""
+    """The store to write to, or to read in a dry run. A dry run raises SettingError for a data folder without data."""
     with open_store_to_read(settings) if dry_run else open_store(settings) as store:
         if store is None:
             raise SettingError(f"There is no data in {store_location(settings)}.")
@@ -110,7 +110,7 @@ def filled_store(settings: Settings, *, dry_run: bool) -> Iterator[Store]:
 
 @contextmanager
 def import_store(settings: Settings, *, dry_run: bool) -> Iterator[Store | None]:
-    """The store to write to; for a dry run the one to compare with, None for a data folder without data."""
+    """The store to write to. In a dry run: the store to compare with, or None for a data folder without data."""
     if dry_run:
         with open_store_to_read(settings) as existing:
             yield existing
@@ -120,14 +120,13 @@ def import_store(settings: Settings, *, dry_run: bool) -> Iterator[Store | None]
 
 
 def store_location(settings: Settings) -> str:
-    """Where the store is, in words."""
     if settings.clickhouse_url is None:
         return f"the data folder {settings.data_dir.absolute()}"
     return f"{settings.clickhouse_url}, database {settings.clickhouse_database}"
 
 
 def command_line() -> str:
-    """This command as its user typed it."""
+    """This command, quoted for a shell."""
     return shlex.join(["analytics-service", *sys.argv[1:]])
 
 
@@ -140,7 +139,7 @@ class ProgressBars:
 
     def stage(self, label: str, total: int) -> None:
         self._stage.close()
-        # Of some stages nobody knows the length.
+        # A total of 0 means that the length is unknown.
         bar = click.progressbar(length=total, label=label) if total else click.progressbar(count(), label=label)
         self._bar = self._stage.enter_context(bar)
 

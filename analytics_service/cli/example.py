@@ -1,4 +1,4 @@
-"""`example`, files to start from, and `settings`, every setting with its value."""
+"""`example` prints files to start from; `settings` lists every setting with its value."""
 
 import os
 import sys
@@ -32,7 +32,7 @@ _FOLDERS = {
 }
 # Placeholder in the files for the absolute path of this program.
 _PROGRAM = "@program@"
-# The settings file is for the systemd units, whose data is not in the folder of the user who prints the file.
+# The settings file is for the systemd units, whose data is not in the home of the user who prints the file.
 _UNIT_DEFAULTS = {"data_dir": "/var/lib/analytics-service"}
 
 
@@ -42,20 +42,29 @@ _UNIT_DEFAULTS = {"data_dir": "/var/lib/analytics-service"}
     "--into",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder to write it into, instead of printing it. No file is replaced.",
+    help="Write the files into this folder instead of printing them. No file is replaced.",
 )
 def example(name: str, folder: Path | None) -> None:
     """Print a file to start from.
 
-    `systemd` is a unit for `up` or `serve`, `systemd-jobs` one for `jobs run`, and `env` the settings file of both.
-    `docker` is an image of `up` with a compose file. `nginx` is a reverse proxy. `haproxy` puts several ClickHouse
-    servers behind one address. `grafana` is a dashboard of protocol and jobs by SQL, `grafana-alerts` has alerts on
-    them; `grafana-http` is a dashboard of HTTP by Prometheus, `prometheus-rules` has alerts on the service. `source` is
-    a Python package with a source of snapshots, and `source-views` has the SQL of one that reads ClickHouse. `cluster`
-    copies a store into one of more shards. `recipes` turn files in other layouts into the shape that `import` takes.
-    Examples:
+    \b
+    cluster           SQL that copies a store into a cluster with more shards
+    docker            an image of `up` with a compose file
+    env               the settings file of the systemd units
+    grafana           a dashboard of the protocol and the jobs, over SQL
+    grafana-alerts    alerts on the protocol and the jobs, over SQL
+    grafana-http      a dashboard of the HTTP service, over Prometheus
+    haproxy           puts several ClickHouse servers behind one address
+    nginx             a reverse proxy
+    prometheus-rules  alerts on the service
+    recipes           how to convert other files into the shape that `import` reads
+    source            a Python package with a source of snapshots
+    source-views      SQL of a source that reads ClickHouse
+    systemd           a unit for `up` or `serve`
+    systemd-jobs      a unit for `jobs run`
 
     \b
+    Examples:
         analytics-service example nginx > /etc/nginx/conf.d/analytics-service.conf
         analytics-service example source --into my-source
     """
@@ -70,7 +79,7 @@ def example(name: str, folder: Path | None) -> None:
 
 
 def _files(name: str) -> Mapping[str, str]:
-    """The files of an example by their path."""
+    """The texts of files, by path."""
     if name == _ENV:
         return {"analytics-service.env": "\n".join(_settings_file()) + "\n"}
     if name == _RECIPES:
@@ -83,10 +92,10 @@ def _files(name: str) -> Mapping[str, str]:
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files into a folder, none of which may be there."""
+    """Write files into a folder. UsageError if one exists."""
     for path in files:
         if (folder / path).exists():
-            raise click.UsageError(f"{folder / path} exists, and is not replaced. Name another folder.")
+            raise click.UsageError(f"{folder / path} exists and is not replaced. Name another folder.")
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, "utf-8")
@@ -94,7 +103,7 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _packaged(file: str) -> str:
-    """A file of the package, with the path of this program and the columns of a source's views in it."""
+    """A file of the package, with its placeholders for this program's path and the columns of views filled in."""
     text = (resources.files("analytics_service.cli") / "examples" / file).read_text("utf-8")
     for view in VIEWS.values():
         text = text.replace(f"@{view.name}@", view.ddl())
@@ -108,18 +117,18 @@ def _program() -> str:
 
 
 def _settings_file() -> Iterator[str]:
-    """Every setting, commented out, with its default under systemd."""
+    """Lines with every setting, commented out, and its default under systemd."""
     yield "# /etc/analytics-service.env"
-    yield "# Settings of analytics-service. Remove the # in front of those that you change, and keep this file private."
+    yield "# Settings of analytics-service. Remove the # before each setting that you change. Keep this file private."
     for row in table():
         yield f"\n# {row.help}\n#{row.variable}={_UNIT_DEFAULTS.get(row.name, row.default) or ''}"
 
 
 @click.command()
 def settings() -> None:
-    """List all settings: environment variable, value now, default and meaning.
+    """List all settings: environment variable, current value, default and meaning.
 
-    A command's options override them. Example:
+    Options of commands override settings. Example:
 
     \b
         ANALYTICS_TZ=Europe/London analytics-service settings
@@ -128,5 +137,5 @@ def settings() -> None:
         value = without_credentials(os.environ.get(row.variable, row.default or ""))
         shown = "(hidden)" if row.secret and value else value or "unset"
         click.echo(f"{row.variable}={shown}\n    {row.help} Default: {row.default or 'unset'}.\n")
-    # What is wrong with them is said last, below the list that its message names.
+    # An error comes last, below the list that its message refers to.
     load_settings()

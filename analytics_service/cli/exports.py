@@ -1,4 +1,4 @@
-"""`export`: the rows of a view as a file for other programs."""
+"""`export`: write the rows of a view into a file."""
 
 from contextlib import closing
 from datetime import datetime
@@ -31,25 +31,25 @@ from analytics_service.market.kinds import FOREVER
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     required=True,
-    help="File to write. One that is there is replaced.",
+    help="File to write. An existing file is replaced.",
 )
 @click.option(
     "--format",
     "suffix",
     type=click.Choice(FORMATS),
-    help="Format of the file.  [default: that of its suffix, or else parquet]",
+    help="Format of the file.  [default: by its suffix, else parquet]",
 )
-@time_option(Edge.START, "First second.  [default: that of the data]")
-@time_option(Edge.END, "Last second, itself included.  [default: that of the data]")
+@time_option(Edge.START, "First second.  [default: all earlier rows]")
+@time_option(Edge.END, "Last second, inclusive.  [default: all later rows]")
 @data_dir_option
 def export_command(
     view: str, file: Path, suffix: str | None, start: datetime | None, end: datetime | None, **overrides: Any
 ) -> None:
     """Write a history or view into a file, for other programs or for `import`, while the service runs.
 
-    VIEW is a history as in `import` (price, lend-rate, tvl), or a view of the database by its name; a name that is none
-    lists them. --start and --end are about its column observed_at or time, if it has one. FILE has all rows, or it is
-    not written. Example:
+    VIEW is a history as in `import` (price, lend-rate, tvl), or the name of a view of the database; the message about
+    an unknown name lists them. --start and --end select by the column observed_at or time, if the view has one. FILE
+    has all rows, or it is not written. Example:
 
     \b
         analytics-service export price --start 2026-01-01 --out price.parquet

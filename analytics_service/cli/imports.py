@@ -1,4 +1,4 @@
-"""`import`: history from files."""
+"""`import`: read histories, events and assets from files."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,23 +37,22 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def parse_separator(text: str) -> str:
-    """A separator of fields; \\t is a tab."""
+    """A separator of CSV fields; \\t is a tab."""
     if text.replace(r"\t", "\t") not in (",", ";", "\t", "|"):
         raise ValueError(r"must be one of , ; | and \t")
     return text.replace(r"\t", "\t")
 
 
 def import_options(*options: Callable[..., Any]) -> Callable[[_Command], _Command]:
-    """The argument `files`, options of a command, and those of all imports: separator, assets, skip_invalid, dry_run
-    and data_dir."""
+    """The argument `files`, the command's `options`, and the options of all imports."""
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     shared: tuple[Callable[..., Any], ...] = (
         click.option(
-            "--separator", type=value_type(parse_separator), default=",", metavar="MARK", help=r"Of CSV: , ; | or \t."
+            "--separator", type=value_type(parse_separator), default=",", metavar="MARK", help=r"For CSV: , ; | or \t."
         ),
         click.option("--assets", type=file, help="File that describes new assets."),
-        click.option("--skip-invalid", is_flag=True, help="Leave out bad rows, and show the first."),
-        click.option("--dry-run", is_flag=True, help="Show what would be written; stop there."),
+        click.option("--skip-invalid", is_flag=True, help="Reject bad rows, show the first, import the others."),
+        click.option("--dry-run", is_flag=True, help="Show what would be written; write nothing."),
         data_dir_option,
     )
 
@@ -66,19 +65,16 @@ def import_options(*options: Callable[..., Any]) -> Callable[[_Command], _Comman
 
 
 def count_noun(count: int) -> str:
-    """The unit of a number of rows."""
     return "row" if count == 1 else "rows"
 
 
 _ROWS = 3
-_DESCRIBE = (
-    "Nobody has stated the decimals of new assets, which events need. `analytics-service import assets` states them."
-)
+_DESCRIBE = "New assets have no decimals yet, which events need. Set them with `analytics-service import assets`."
 
 
 def _pattern(text: str) -> str:
     if text.count("SYMBOL") != 1:
-        raise ValueError("must have SYMBOL once, where names of files have the symbol")
+        raise ValueError("must contain SYMBOL once, in place of the symbol in file names")
     return text
 
 
@@ -87,22 +83,22 @@ _OPTIONS = (
     click.option("--time", metavar="COLUMN", help="Column of times.  [default: time]"),
     click.option("--value", metavar="COLUMN", help="Column of values.  [default: value]"),
     click.option("--time-unit", type=click.Choice(list(UNITS)), help="Unit of unix times."),
-    click.option("--time-format", type=value_type(parse_format), metavar="FORMAT", help="As strptime: %d.%m.%Y."),
-    click.option("--zone", type=value_type(zone), default="UTC", metavar="ZONE", help="Of times without an offset."),
-    click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Mark before decimals."),
-    click.option("--stamp", type=click.Choice(STAMPS), help="Which end of its interval a time names."),
+    click.option("--time-format", type=value_type(parse_format), metavar="FORMAT", help="As in strptime: %d.%m.%Y."),
+    click.option("--zone", type=value_type(zone), default="UTC", metavar="ZONE", help="For times without an offset."),
+    click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal mark."),
+    click.option("--stamp", type=click.Choice(STAMPS), help="Whether a time begins or ends its interval."),
     click.option("--interval", type=value_type(parse_interval), metavar="LENGTH", help="Such as 15min, 1h, 1d, 1mo."),
-    click.option("--last-wins", is_flag=True, help="Take the later of rows that disagree."),
+    click.option("--last-wins", is_flag=True, help="Take the later of conflicting rows."),
 )
 _ASSETS = (
     click.option("--asset-column", metavar="COLUMN", help="Column of assets.  [default: asset]"),
     click.option("--asset", metavar="ASSET", help="Symbol or id of the asset of all rows."),
     click.option(
-        "--symbol-from", type=value_type(_pattern), metavar="PATTERN", help="From file names: 'SYMBOL-1d*.csv'."
+        "--symbol-from", type=value_type(_pattern), metavar="PATTERN", help="Symbol in file names: 'SYMBOL-1d*.csv'."
     ),
-    click.option("--wide", is_flag=True, help="Each column but the time is an asset."),
-    click.option("--candles", is_flag=True, help="Bring in open, high, low and close."),
-    click.option("--new-assets", is_flag=True, help="Make assets native;SYMBOL of new symbols."),
+    click.option("--wide", is_flag=True, help="Every column except the time is an asset."),
+    click.option("--candles", is_flag=True, help="Import open, high, low and close."),
+    click.option("--new-assets", is_flag=True, help="Make an asset native;SYMBOL for each new symbol."),
 )
 _PERCENT = click.option("--percent", is_flag=True, help="Values are in percent: divide them by 100.")
 
@@ -148,7 +144,7 @@ def _request(history: History, options: Mapping[str, Any]) -> HistoryRequest:
     if len(named) > 1:
         raise click.UsageError(f"{named[0]} and {named[1]} exclude each other.")
     if options.get("wide") and (options["value"] or options["candles"]):
-        raise click.UsageError("With --wide each column but the time is an asset, so leave out --value and --candles.")
+        raise click.UsageError("--wide excludes --value and --candles: every column except the time is an asset.")
     return HistoryRequest(
         history,
         find_files(options["files"]),
@@ -162,13 +158,13 @@ def _request(history: History, options: Mapping[str, Any]) -> HistoryRequest:
 
 
 def _spans(rows: pl.DataFrame) -> dict[str, tuple[int, int]]:
-    """The first and the last unix second of imported rows by asset."""
+    """The first and last unix second of imported rows, by asset."""
     spans = rows.group_by("asset").agg(pl.min("observed_at"), last=pl.max("observed_at"))
     return {str(asset): (first, last) for asset, first, last in spans.iter_rows()}
 
 
 def _understood(content: Loaded) -> Iterator[str]:
-    """The range, the assets, what is left out, and the first rows as they will be stored."""
+    """The range, the assets, the skipped columns, and the first rows as they will be stored."""
     rows = content.rows
     first, last = rows.select(first=pl.col("observed_at").min(), last=pl.col("observed_at").max()).row(0)
     yield f"Range: {format_instant(from_unix(first))} to {format_instant(from_unix(last))}"
@@ -180,7 +176,7 @@ def _understood(content: Loaded) -> Iterator[str]:
     yield from content.notes
     beside = dict.fromkeys(column for file in content.files for column in file.layout.beside)
     if beside:
-        yield f"Left out: {', '.join(beside)}. --candles brings them in, at seconds within each interval."
+        yield f"Skipped columns: {', '.join(beside)}. --candles imports them, at seconds within each interval."
     yield "First rows as stored:"
     values = decimal_strings(rows["value"].head(_ROWS))
     for asset_id, second, value in zip(rows["asset"], rows["observed_at"], values, strict=False):
@@ -192,17 +188,17 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _outcome(summary: Summary, history: History, settings: Settings, *, dry_run: bool) -> Iterator[str]:
-    """The result of an import, or of its dry run, in words."""
+    """The result of an import or a dry run, in words."""
     would = "would be " if dry_run else ""
-    rows = f"{summary.written:,} {would}new, {summary.replaced:,} at known times, {summary.rejected:,} left out as bad"
+    rows = f"{summary.written:,} {would}new, {summary.replaced:,} at known times, {summary.rejected:,} rejected"
     yield f"Read {summary.read:,} {count_noun(summary.read)}: {rows}, {summary.empty:,} without a value."
     yield from (f"  {rejection}" for rejection in summary.rejections)
     if summary.rejected > len(summary.rejections):
         yield f"  and {summary.rejected - len(summary.rejections):,} more"
     for asset in summary.kept:
         yield (
-            f"The store describes {asset.id} otherwise than the assets file, as {asset.symbol} with "
-            f"{asset.decimals_denom} decimals, and keeps that."
+            f"The store describes {asset.id} as {asset.symbol} with {asset.decimals_denom} decimals, and keeps that; "
+            "the assets file differs."
         )
     if dry_run:
         yield f"Nothing was written. Without --dry-run the import writes into {store_location(settings)}."
@@ -219,10 +215,10 @@ _FIRST = 3
 def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) -> None:
     """Import events of addresses, all or nothing.
 
-    FILES have columns of the view `events`: time, action, address, asset_id or symbol, amount_denom or units, and
-    perhaps usd, price, tx_hash, id, leg, account_index, contract and destination. Sums of loans and liquidations and
-    the histories of addresses follow. Without usd, the price at its time values an event. An event that is known, by
-    its id or its content, is corrected if its values differ. Example:
+    FILES have columns of the view `events`: time, action, address, asset_id or symbol, amount_denom or units.
+    Optional: usd, price, tx_hash, id, leg, account_index, contract and destination. Sums of loans and liquidations and
+    the histories of addresses are updated. An event without usd is valued at the price of its time. An event that is
+    already stored, by id or content, is corrected if its values differ. Example:
 
     \b
         analytics-service import events loans.csv --assets assets.csv
@@ -239,7 +235,6 @@ def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) 
 
 
 def _described(content: LoadedEvents, *, has_prices: bool) -> Iterator[str]:
-    """What files of events have, in words."""
     events, reader = content.events, content.reader
     first, last = (format_instant(pick(event.at for event in events)) for pick in (min, max))
     yield f"Range: {first} to {last}"
@@ -247,11 +242,11 @@ def _described(content: LoadedEvents, *, has_prices: bool) -> Iterator[str]:
     yield f"Actions: {', '.join(f'{count:,} {action}' for action, count in actions.most_common())}"
     unknown = sum(event.usd is None and event.amount is not None for event in events)
     if unknown and has_prices:
-        yield f"Of unknown USD value, because there is no price at their time: {unknown:,}"
+        yield f"Events without a USD value, because there is no price at their time: {unknown:,}"
     yield "First events as stored:"
     yield from (f"  {_shown(event, content.symbols[event.asset_id])}" for event in events[:_FIRST])
     new = reader.read - content.changed - content.known - reader.empty - reader.rejected
-    counts = f"{new:,} new, {content.changed:,} changed, {content.known:,} known, {reader.rejected:,} left out as bad"
+    counts = f"{new:,} new, {content.changed:,} changed, {content.known:,} known, {reader.rejected:,} rejected"
     yield f"Read {reader.read:,} {count_noun(reader.read)}: {counts}, {reader.empty:,} without an amount."
     yield from (f"  {rejection}" for rejection in reader.rejections)
 
@@ -264,9 +259,9 @@ def _shown(event: Event, symbol: str) -> str:
 
 @click.group("import")
 def import_group() -> None:
-    """Bring in history from files: one history, events of addresses, or descriptions of assets.
+    """Import a history, events of addresses, or descriptions of assets from files.
 
-    Files have the shape that the README of the commands states; recipes turn what people have into it. Example:
+    The README of the commands states the shape of files; `example recipes` shows how to convert other files. Example:
 
     \b
         analytics-service import price prices.csv --asset ETH --new-assets --dry-run
@@ -277,10 +272,10 @@ def import_group() -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @data_dir_option
 def import_assets_command(file: Path, data_dir: Path | None) -> None:
-    """Describe assets, also those that an import made of their symbols.
+    """Describe assets, including those that --new-assets made.
 
-    FILE is CSV with the columns symbol, address or asset_id (such as native;uatom), decimals, and perhaps name. Where a
-    source describes the same assets, its next snapshot of prices does so again. Example:
+    FILE is CSV with the columns symbol, address or asset_id (such as native;uatom), decimals, and optionally name. If
+    a source describes the same assets, its next snapshot of prices replaces these descriptions. Example:
 
     \b
         analytics-service import assets assets.csv
@@ -289,13 +284,13 @@ def import_assets_command(file: Path, data_dir: Path | None) -> None:
     with open_store(settings) as store:
         changed, corrected = define_assets(store, file)
         first, head = (first_moment(store, "markets"), read_state(store, "markets")) if corrected else (None, None)
-    click.echo(f"{changed:,} assets described anew in {store_location(settings)}.")
+    click.echo(f"{changed:,} asset descriptions changed in {store_location(settings)}.")
     if first is not None and head is not None:
         span = f"--start {format_instant(from_unix(first))} --end {format_instant(from_unix(head.newest))}"
         click.echo(
-            f"The decimals of {list_in_words(corrected)} are others now. `analytics-service jobs recompute {span}` "
-            "computes again what was stored with them, and `analytics-service jobs backfill all --again "
-            f"{span}` asks the source for what was left out because of them."
+            f"The decimals of {list_in_words(corrected)} have changed. Recompute the values stored with them: "
+            f"`analytics-service jobs recompute {span}`. To take from the source what was rejected because of them: "
+            f"`analytics-service jobs backfill all --again {span}`."
         )
 
 

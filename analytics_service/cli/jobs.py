@@ -45,7 +45,7 @@ def jobs() -> None:
 def jobs_run(**overrides: Any) -> None:
     """Run all jobs on schedule, until SIGTERM.
 
-    Two schedulers may run side by side: whoever is first stores a snapshot, the other finds it complete. Example:
+    Two schedulers may run side by side: the first to finish stores the snapshot, the other finds it complete. Example:
 
     \b
         analytics-service jobs run --source simulated:7
@@ -59,7 +59,7 @@ def jobs_run(**overrides: Any) -> None:
         ending_with_holder(settings, stop.set),
         closing(require_source(settings, store)) as source,
     ):
-        # From now on, runs in progress finish their attempt.
+        # From now on, snapshots in progress finish their attempt.
         set_on_signals(stop)
         scheduler.run(settings, source, store, stop, measure=Instruments().job)
 
@@ -71,7 +71,7 @@ def jobs_run(**overrides: Any) -> None:
 @source_option
 @replace_source_option
 def jobs_once(name: str, at: datetime | None, replace_source: bool, **overrides: Any) -> None:
-    """Take one snapshot. An instant whose snapshot is complete is left as it is.
+    """Take one snapshot, unless it is already complete.
 
     Example:
 

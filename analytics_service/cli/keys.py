@@ -1,4 +1,4 @@
-"""`keys`: the file of API keys."""
+"""`keys`: manage the file of API keys."""
 
 from pathlib import Path
 
@@ -21,10 +21,10 @@ _FILE = click.option("--file", type=click.Path(path_type=Path), callback=_key_fi
 
 @click.group()
 def keys() -> None:
-    """Make, list and remove API keys, such as by `analytics-service keys add alice --file keys.txt`.
+    """Make, list and remove API keys: `analytics-service keys add alice --file keys.txt`.
 
-    The service asks for keys if ANALYTICS_API_KEYS_FILE names their file, which has only their digests. It is read
-    when the service starts, and at SIGHUP.
+    The service requires keys if ANALYTICS_API_KEYS_FILE is set. The file has only digests of keys. The service reads it
+    at its start and at SIGHUP.
     """
 
 
@@ -32,7 +32,7 @@ def keys() -> None:
 @click.argument("name")
 @_FILE
 def keys_add(name: str, file: Path) -> None:
-    """Make a key and print it, once: `analytics-service keys add alice`."""
+    """Make a key and print it once: `analytics-service keys add alice`."""
     click.echo(add_key(file, name))
 
 

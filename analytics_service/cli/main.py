@@ -1,4 +1,4 @@
-"""The root of the commands."""
+"""The root command: it lists the others and imports each when needed."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from analytics_service import logs
 from analytics_service.cli.signals import interrupt, quiet_interrupt, terminate
 from analytics_service.errors import AnalyticsError
 
-# Every command in the order of the help, with its module in this package and its name in the module.
+# Every command in the order of the help, as module:name.
 _COMMANDS = {
     "assets": "assets:assets",
     "backup": "backups:backup",
@@ -35,9 +35,9 @@ _COMMANDS = {
 
 
 class _Root(click.Group):
-    """Imports a command when it is run or listed, so that it does not wait for the libraries of other commands.
+    """Imports a command only when it is run or listed, so that no command loads the libraries of another.
 
-    An AnalyticsError becomes a line on standard error and an exit code, never a traceback.
+    Prints an AnalyticsError as a line on standard error, without a traceback, and exits with its code.
     """
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -73,13 +73,13 @@ def _imported(entry: str) -> click.Command:
 def cli() -> None:
     """Time-series analytics of a lending-and-borrowing protocol.
 
-    Everything on this machine, with made-up data, answering on http://127.0.0.1:8000:
+    Run everything on this machine with made-up data, at http://127.0.0.1:8000:
 
     \b
         analytics-service up
 
-    Settings are environment variables; `analytics-service settings` lists them. Exit code 2 means that the call, a
-    setting or an imported file is wrong, and that no data was written; 1 is any other failure.
+    Settings are environment variables; `analytics-service settings` lists them. Exit code 2 means that the command, a
+    setting or an imported file is wrong and that no data was written. Exit code 1 is any other failure.
     """
 
 

@@ -1,4 +1,4 @@
-"""`migrate` and `status`: the database's schema, and the state of the service."""
+"""`migrate`, which brings the schema up to date, and `status` of the service."""
 
 import os
 import sys
@@ -27,13 +27,13 @@ from analytics_service.store.schema import require_all_tables
     "--researcher",
     type=value_type(user_name),
     metavar="NAME",
-    help="Make this user for people too, as sql/researcher.sql says, on the server of ANALYTICS_CLICKHOUSE_URL.",
+    help="Also make this read-only user on the server of ANALYTICS_CLICKHOUSE_URL, as in sql/researcher.sql.",
 )
 def migrate(researcher: str | None, **overrides: Any) -> None:
     """Bring the schema of the database up to date.
 
-    Applies the numbered scripts that the database has not seen; running it again changes nothing. Names asset ids that
-    are stored in several cases. Exit code 1 when a table or view is missing that was made before. Example:
+    Applies the numbered scripts that the database lacks; running it again changes nothing. Lists asset ids that are
+    stored in both upper and lower case. Exit code 1 if a table or view has been deleted. Example:
 
     \b
         ANALYTICS_CLICKHOUSE_URL=http://clickhouse:8123 analytics-service migrate
@@ -41,28 +41,28 @@ def migrate(researcher: str | None, **overrides: Any) -> None:
     settings = load_settings(**overrides)
     if researcher and settings.clickhouse_url is None:
         raise SettingError(
-            "--researcher is for a server of your own, which ANALYTICS_CLICKHOUSE_URL names. The embedded one has the "
-            "user researcher already; `analytics-service status` says where its password is."
+            "--researcher is for a server of your own, which ANALYTICS_CLICKHOUSE_URL names. The embedded server "
+            "already has the user researcher; `analytics-service status` says where its password is."
         )
     with clickhouse(settings, command_line()) as reached, closing(Store(reached, author=command_line())) as store:
         applied = migrations.migrate(store)
         require_all_tables(store)
-        doubled = ids_in_several_cases(store)
+        duplicates = ids_in_several_cases(store)
         password = make_researcher(store, researcher) if researcher else None
     for migration in applied:
         click.echo(f"Applied {migration.name}.")
     if not applied:
         click.echo("The schema is up to date.")
-    for spellings in doubled:
+    for ids in duplicates:
         click.echo(
-            f"One asset id is stored in several cases: {', '.join(spellings)}. Each has rows of its own; "
-            "`analytics-service remove` takes out those of one, and `import` brings them back under the other."
+            f"One asset id is stored in several cases: {', '.join(ids)}. Each has its own rows. `analytics-service "
+            "remove` removes the rows of one id into files; import these under the other id."
         )
     if password:
-        click.echo(f"Made the user {researcher}. The password is {password}; it is not shown again.")
+        click.echo(f"Made the user {researcher}. The password is {password}; it will not be shown again.")
     elif researcher:
         click.echo(
-            f"Renewed the limits and grants of the user {researcher}, who keeps the password. To get another one, "
+            f"Renewed the limits and grants of the user {researcher}; the password stays. For a new password, "
             f"`DROP USER {researcher}` and run this again."
         )
 
@@ -72,10 +72,10 @@ def migrate(researcher: str | None, **overrides: Any) -> None:
 @bind_option
 @data_dir_option
 def status(is_json: bool, **overrides: Any) -> None:
-    """Show the state of every part of the service: ClickHouse, HTTP service, schedulers, datasets of data.
+    """Show the state of the service: ClickHouse, HTTP service, schedulers and datasets.
 
-    Exit code 1 when something is wrong; the lines `Problem` say what. Gaps are the scheduled instants of the last 24
-    hours that have no snapshot. Example:
+    Exit code 1 if something is wrong; lines that begin with `Problem` say what. Gaps are scheduled instants of the
+    last 24 hours without a snapshot. Example:
 
     \b
         analytics-service status --json

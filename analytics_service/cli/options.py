@@ -17,7 +17,7 @@ from analytics_service.market.instants import DAY, HOUR, MINUTE, format_instant,
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Value = TypeVar("_Value")
 
-# The units of times before now (rule 2.16), as far as their length is fixed; m is older than these.
+# The units of relative times (rule 2.16, time formats) whose length is fixed, and `m`, an older spelling of `min`.
 _UNITS = {"s": 1, "min": MINUTE, "m": MINUTE, "h": HOUR, "d": DAY}
 
 
@@ -30,7 +30,7 @@ def parse_duration(value: str) -> timedelta:
 
 
 def value_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
-    """A click type from a parser. The message of its ValueError becomes that of the usage error."""
+    """A click type from a parser, whose ValueError becomes a usage error."""
 
     def convert(value: str) -> _Value:
         try:
@@ -42,7 +42,7 @@ def value_type(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
 
 
 def setting_option(name: str, metavar: str) -> Callable[[_Command], _Command]:
-    """An option that overrides the setting of that name."""
+    """An option that overrides a setting."""
     row = next(row for row in table() if row.name == name)
     return click.option(
         f"--{name.replace('_', '-')}",
@@ -54,14 +54,14 @@ def setting_option(name: str, metavar: str) -> Callable[[_Command], _Command]:
 
 
 TIMES = (
-    f"TIME is {FORMS}. A date is its first second as --start, else its last. A time without Z or an offset is in the "
-    "zone ANALYTICS_TZ."
+    f"TIME is {FORMS}. A date means its first second in --start, and its last second elsewhere. A time without Z or an "
+    "offset is in the zone ANALYTICS_TZ."
 )
 """The epilog of commands that take times."""
 
 
 def time_option(edge: Edge, help: str, *, required: bool = False) -> Callable[[_Command], _Command]:
-    """An option that takes times as the API does (rule 2.16), and gives them as instants in UTC."""
+    """An option that takes times as the API does (rule 2.16); its value is an instant in UTC."""
 
     def parse(value: str) -> datetime:
         zone, now = ZoneInfo(load_settings().tz), unix_second(datetime.now(UTC))
@@ -74,22 +74,20 @@ def time_option(edge: Edge, help: str, *, required: bool = False) -> Callable[[_
 
 
 def require_range(start: datetime, end: datetime) -> None:
-    """UsageError if a range is reversed."""
+    """UsageError if `start` is later than `end`."""
     if start > end:
         raise click.UsageError(f"--start {format_instant(start)} is later than --end {format_instant(end)}.")
 
 
 def past_end(last: datetime, now: datetime) -> datetime:
-    """The end of the range [start, end) whose last second is that of --end, or of now if that is earlier."""
+    """The exclusive end of a range whose last second is --end, or now if that is earlier."""
     return min(last, now).replace(microsecond=0) + timedelta(seconds=1)
 
 
 def require_past(option: str, instant: datetime, now: datetime) -> None:
-    """UsageError for an instant in the future, whose snapshot would hide all others until then."""
+    """UsageError for an instant in the future: its snapshot would hide all others until then."""
     if instant > now:
-        raise click.UsageError(
-            f"{option} {format_instant(instant)} lies in the future; `now` is {format_instant(now)}."
-        )
+        raise click.UsageError(f"{option} {format_instant(instant)} is in the future; now is {format_instant(now)}.")
 
 
 bind_option = setting_option("bind", "ADDRESS")
@@ -98,7 +96,7 @@ source_option = setting_option("source", "SPEC")
 replace_source_option = click.option(
     "--replace-source",
     is_flag=True,
-    help="Once: make --source the store's own from now on, in place of another. What is there stays, except that `up` "
-    "deletes simulated data of an earlier version.",
+    help="Make --source the source of the store from now on; needed once. Stored data stays, except that `up` deletes "
+    "simulated data of an earlier version.",
 )
 workers_option = setting_option("workers", "N")

@@ -1,4 +1,4 @@
-"""`jobs recompute`, and the same after an import of prices."""
+"""`jobs recompute`, and the hint to run it after an import of prices."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,15 +23,15 @@ from jobs.recompute import DATASETS, BackfillUnit, day_by_day, recompute, second
 @click.command("recompute", epilog=TIMES)
 @click.argument("dataset", type=click.Choice(DATASETS), required=False)
 @time_option(Edge.START, "First second.", required=True)
-@time_option(Edge.END, "Last second, itself included.", required=True)
-@click.option("--dry-run", is_flag=True, help="Say how much there is to compute; stop there.")
+@time_option(Edge.END, "Last second, inclusive.", required=True)
+@click.option("--dry-run", is_flag=True, help="Show how much would be recomputed; write nothing.")
 @data_dir_option
 def jobs_recompute(dataset: str | None, start: datetime, end: datetime, dry_run: bool, **overrides: Any) -> None:
-    """Compute again what follows from stored prices, markets, positions and events.
+    """Recompute values that follow from stored prices, markets, positions and events.
 
-    These are sums in USD and the prices kept with markets, the risk of positions, and the sums of loans and
-    liquidations: of one DATASET, or of all. Sums of loans are made from those before, so all later ones follow. Run it
-    after a correction of prices. What comes out as it is stored is not written. May be stopped and run again. Example:
+    Recomputes USD sums and the prices stored with markets, the risk of positions, and the sums of loans and
+    liquidations, for one DATASET or for all. Sums of loans are cumulative, so all later sums change, too. Run this
+    after correcting prices. Only values that differ are written. It can be stopped and run again. Example:
 
     \b
         analytics-service jobs recompute --start 2026-03-01 --end 2026-03-05 --dry-run
@@ -44,45 +44,43 @@ def jobs_recompute(dataset: str | None, start: datetime, end: datetime, dry_run:
 
 
 def _require_inputs(store: Store, start: datetime, end: datetime) -> None:
-    """Lost if the store has lost rows of the range that are not computed (rule 8.19)."""
+    """Lost if the store has lost rows of the range that cannot be recomputed (rule 8.19, losses)."""
     for dataset, losses in read_ledger(store).losses.items():
         computed = names_of(dataset) if dataset in DATASETS else ()
         for loss in losses:
             if dataset and loss.what not in computed and loss.overlaps(unix_second(start), unix_second(end)):
-                raise Lost(
-                    f"This would be computed without what is lost: {loss}. See `analytics-service status` first."
-                )
+                raise Lost(f"The store has lost rows that this needs: {loss}. See `analytics-service status` first.")
 
 
 def recompute_units(store: Store, units: Sequence[BackfillUnit], *, dry_run: bool = False) -> None:
-    """Compute snapshots again, and say what it costs before and what came of it after."""
+    """Recompute snapshots. Prints the cost first and the result afterwards."""
     if not units:
-        click.echo("There are no snapshots to compute again in this range.")
+        click.echo("There are no snapshots to recompute in this range.")
         return
-    found: Counter[str] = Counter()
+    planned: Counter[str] = Counter()
     for unit in units:
-        found[unit.dataset] += len(unit.instants) or 1
+        planned[unit.dataset] += len(unit.instants) or 1
     sums = {"loans": "the sums of loans from then on"}
-    counts = ", ".join(sums.get(dataset, f"{count:,} snapshots of {dataset}") for dataset, count in found.items())
-    click.echo(f"To compute again: {counts}, in about {_duration(seconds_for(store, units))}.")
+    counts = ", ".join(sums.get(dataset, f"{count:,} snapshots of {dataset}") for dataset, count in planned.items())
+    click.echo(f"To recompute: {counts}, in about {_duration(seconds_for(store, units))}.")
     if dry_run:
         return
     changed: Counter[str] = Counter()
-    with click.progressbar(length=found.total(), label="Computing") as bar:
+    with click.progressbar(length=planned.total(), label="Recomputing") as bar:
         for unit in units:
             first = format_instant(unit.first_instant)
-            outcome = f"Stopped. What was before {first} is done; go on from there."
+            outcome = f"Stopped. Everything before {first} is done; continue from there."
             with explaining_stop(outcome, begun=unit is not units[0]):
                 changed[unit.dataset] += recompute(store, unit)
             bar.update(len(unit.instants) or 1)
-    for dataset in found:
+    for dataset in planned:
         rows = "observations" if dataset in sums else "snapshots"
         click.echo(f"{dataset}: {changed[dataset]:,} {rows} have changed.")
 
 
 def dependent_units(store: Store, spans: Mapping[str, tuple[int, int]]) -> list[BackfillUnit]:
-    """The snapshots that follow from new prices, whose first and last unix second is given by asset: from the first of
-    an asset until it is priced next."""
+    """The snapshots that new prices affect: from an asset's first new price until its next stored price. `spans` has
+    the first and last unix second of new prices by asset."""
     next_prices = read_next_prices(store, {asset: last for asset, (_, last) in spans.items()})
     if not next_prices:
         return []
@@ -92,14 +90,14 @@ def dependent_units(store: Store, spans: Mapping[str, tuple[int, int]]) -> list[
 
 
 def suggest_recompute(units: Sequence[BackfillUnit]) -> None:
-    """Say how to compute again what follows from new prices, if anything does."""
+    """Print how to recompute snapshots that new prices affect, if there are any."""
     if not units:
         return
     start = format_instant(min(unit.instants[0] for unit in units))
     end = format_instant(max(unit.instants[-1] for unit in units))
     click.echo(
-        f"Stored snapshots follow from these prices. `analytics-service jobs recompute --start {start} --end {end}` "
-        "computes them again."
+        f"These prices affect stored snapshots. Recompute them: `analytics-service jobs recompute --start {start} "
+        f"--end {end}`."
     )
 
 

@@ -1,4 +1,4 @@
-"""`remove`: takes observations or snapshots out of the store."""
+"""`remove`: remove observations or snapshots from the store."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -28,28 +28,28 @@ from analytics_service.store.schema import TABLES
 from jobs.registry import JOBS
 
 _HISTORIES = {history.slug: history for history in HISTORIES}
-# What is computed from what has these names.
-_OF_PRICES = "sums in USD, prices with market snapshots, risk and loans"
-_FOLLOWS = {"price": _OF_PRICES, "prices": _OF_PRICES, "markets": "risk", "positions": "risk"}
+# The values that depend on a history or dataset, in words.
+_FROM_PRICES = "USD sums, prices stored with markets, risk and loans"
+_DEPENDENTS = {"price": _FROM_PRICES, "prices": _FROM_PRICES, "markets": "risk", "positions": "risk"}
 _STOPPED = (
-    "The removal was stopped. Either nothing was removed or, if it was being put in place, the service or the next "
-    "command completes it. Files that were written stay."
+    "The removal was stopped. Either nothing was removed, or the service or the next command completes it. Files that "
+    "were written stay."
 )
 
 
 @click.command("remove", epilog=TIMES)
 @click.argument("name", type=click.Choice([*_HISTORIES, *TABLES]), metavar="NAME")
 @time_option(Edge.START, "First second.", required=True)
-@time_option(Edge.END, "Last second, itself included.  [default: all later]")
+@time_option(Edge.END, "Last second, inclusive.  [default: all later rows]")
 @click.option("--symbol", "symbols", multiple=True, metavar="SYMBOL", help="Only this asset, by symbol or id.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed; write nothing.")
 @click.option(
     "--into",
     "folder",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
     metavar="DIR",
     default=".",
-    help="Folder for files of what is removed.  [default: the working directory]",
+    help="Folder for the files of removed observations.  [default: the working directory]",
 )
 @data_dir_option
 def remove_command(
@@ -61,14 +61,15 @@ def remove_command(
     folder: Path,
     **overrides: Any,
 ) -> None:
-    """Take out what is wrong: observations of a history, or whole snapshots.
+    """Remove wrong data: observations of a history, or whole snapshots.
 
-    NAME is a history as in `import` (price, lend-rate, tvl), or what a job takes: prices, rates, markets, loans,
-    ptoken, positions, routes. Snapshots go with their observations; those of positions and loans only from --start to
-    the newest.
+    NAME is a history as in `import` (price, lend-rate, tvl), or a dataset: prices, rates, markets, loans, ptoken,
+    positions, routes. Snapshots are removed with their observations. Snapshots of positions and loans can be removed
+    only from --start to the newest.
 
-    Observations are first written into CSV files, which `import` takes back as they were; simulated data comes back by
-    the command that is printed. The service goes on meanwhile, and shows all of it or nothing. Example:
+    Observations are first written into CSV files, which `import` reads back exactly. For simulated data, the command
+    prints how to take it from the source instead. The service keeps running, and shows all of the removal or none.
+    Example:
 
     \b
         analytics-service remove price --symbol ATOM --start 2026-03-01 --end 2026-03-02 --dry-run
@@ -77,7 +78,7 @@ def remove_command(
         require_range(start, end)
     history = _HISTORIES.get(name)
     if symbols and (history is None or history.by_asset is None):
-        raise click.UsageError(f"--symbol is for histories of assets; {name} is none.")
+        raise click.UsageError(f"--symbol is only for histories of assets, and {name} is not one of them.")
     settings = waiting_for_store(load_settings(**overrides))
     with filled_store(settings, dry_run=dry_run) as store, closing(ProgressBars()) as bars:
         until = FOREVER if end is None else min(unix_second(end) + 1, FOREVER)
@@ -92,7 +93,7 @@ def remove_command(
         is_simulated = any_simulated(read_ledger(store).origins)
         held_until = _held_until(store, removal, removed)
         bars.close()
-    # No file may join simulated data.
+    # Simulated data cannot be imported from a file.
     removed = replace(removed, files={}) if is_simulated else removed
     for line in _report(name, removal, removed, dry_run=dry_run):
         click.echo(line)
@@ -101,7 +102,7 @@ def remove_command(
 
 
 def _ids(store: Store, symbols: tuple[str, ...]) -> list[str]:
-    """The ids of the assets that --symbol names. RemovalRefused for a symbol of no asset, or of several."""
+    """The ids of the assets that --symbol names. UserError for a symbol of no asset, or of several."""
     stored = read_assets(store) if symbols else {}
     try:
         return [resolve_id(name, stored, "--symbol") for name in symbols]
@@ -110,7 +111,8 @@ def _ids(store: Store, symbols: tuple[str, ...]) -> list[str]:
 
 
 def _held_until(store: Store, removal: Removal, removed: Removed) -> int:
-    """Up to which second what is removed was the last value: a price holds until the next one, or is too old."""
+    """The last second for which a removed value was the newest: a price holds until the next one, or until it is too
+    old."""
     if removal.dataset != PRICES.dataset:
         return removed.last
     oldest = removed.last + int(store.price_max_age.total_seconds())
@@ -127,24 +129,24 @@ def _report(name: str, removal: Removal, removed: Removed, *, dry_run: bool) -> 
     yield f"{'Would remove' if dry_run else 'Removed'} {', '.join(counts)}, from {first} to {last}."
     imports = [f"analytics-service import {history.slug} {path}" for history, path in removed.files.items()]
     if imports:
-        yield f"To take the observations back: {'; '.join(imports)}"
+        yield f"To restore the observations: {'; '.join(imports)}"
 
 
 def _remedies(name: str, removal: Removal, removed: Removed, held_until: int, settings: Settings) -> Iterator[str]:
-    """What makes up for it, but for what lies in the future."""
+    """The commands that replace removed data. A removal that starts in the future needs none."""
     start, end = (from_unix(second) for second in (removed.first, removed.last))
     if start > datetime.now(UTC):
         return
     between = f"--start {format_instant(start)} --end {format_instant(end)}"
     job = JOBS[removal.dataset]
-    again = f"analytics-service jobs backfill {job.name} {between}"
+    backfill = f"analytics-service jobs backfill {job.name} {between}"
     if removal.history is None:
-        yield f"To take snapshots anew: {again} --every {job.interval(settings)}s"
+        yield f"To take the snapshots again: {backfill} --every {job.interval(settings)}s"
     elif removal.dataset != "positions":
-        yield f"To bring back what the source observed: {again} --again"
-    if follows := _FOLLOWS.get(name):
+        yield f"To take the observations from the source again: {backfill} --again"
+    if dependents := _DEPENDENTS.get(name):
         until = format_instant(from_unix(held_until))
         yield (
-            f"To compute again what was made of it ({follows}), last: analytics-service jobs recompute "
-            f"--start {format_instant(start)} --end {until}"
+            f"Finally, to recompute {dependents}: analytics-service jobs recompute --start {format_instant(start)} "
+            f"--end {until}"
         )

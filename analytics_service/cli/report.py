@@ -1,4 +1,4 @@
-"""Finds out how the service is, for `status`."""
+"""Collects and prints the status of the service."""
 
 import http.client
 import json
@@ -36,7 +36,7 @@ _OK = http.client.OK
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The status, and where ClickHouse, SQL and the HTTP service are."""
+    """The status, with the addresses of ClickHouse, SQL and the HTTP service."""
 
     status: Status
     clickhouse: str = ""
@@ -45,7 +45,7 @@ class Report:
 
 
 def collect_report(settings: Settings, now: datetime, bind: str | None = None) -> Report:
-    """The state of every part. `bind` is the HTTP service's address, if the operator named it."""
+    """Check every part. `bind` is the HTTP service's address, if the operator named it."""
     reached = attach(_with_source_of_service(settings))
     if reached is None:
         where = f"ClickHouse is not running in {settings.data_dir}"
@@ -62,9 +62,9 @@ def collect_report(settings: Settings, now: datetime, bind: str | None = None) -
 
 
 def _status(settings: Settings, now: datetime) -> Status:
-    """The status by a look of this process. ClickHouse may hang, so it has limited time."""
+    """Check the store within a deadline, because ClickHouse may hang."""
     with closing(Store(settings)) as store, deadline(_ALL_ANSWERS, breaker=None):
-        # A look has little time, in which there is none to connect. It tells why ClickHouse does not answer.
+        # Connect first: the watcher's deadline is too short for that. The watcher also reports a failure.
         with suppress(AnalyticsError), deadline(_FIRST_ANSWER, breaker=None):
             store.server_version()
         heads = HeadWatcher(store, interval=None)
@@ -79,18 +79,18 @@ def _sql_addresses(settings: Settings) -> Sequence[str]:
 
 
 def expected_address(settings: Settings, bind: str | None) -> tuple[str, bool]:
-    """The address of the HTTP service, and whether it should run there: if the operator named the address, or if a
-    command that holds the data folder serves there."""
+    """The address of the HTTP service, and whether it should run there: the operator named the address, or a command
+    that holds the data folder serves it."""
     if bind is not None:
         return bind, True
     holder = _service(settings)
-    # The lock file of an earlier version does not say where it serves.
+    # The lock file of an earlier version has no bind.
     return (holder.bind or settings.bind, True) if holder else (settings.bind, False)
 
 
 def _with_source_of_service(settings: Settings) -> Settings:
-    """The settings with the source of the running service, unless they name a source. It decides whether snapshots are
-    due, and this report must agree with the service's."""
+    """The settings with the source of the running service, unless they name a source. The source decides which
+    snapshots are due, so the report must use the service's."""
     holder = _service(settings)
     return replace(settings, source=holder.source) if holder and settings.source is None else settings
 
@@ -103,7 +103,7 @@ def _service(settings: Settings) -> FolderHolder | None:
 
 
 def _answers(bind: str, path: str) -> int:
-    """The status of the HTTP service's answer; 0 without an answer."""
+    """The status code of the HTTP service's answer; 0 without an answer."""
     connection = http.client.HTTPConnection("localhost")
     try:
         connection.sock = connect_to(bind, _HTTP_ANSWER)
@@ -116,18 +116,17 @@ def _answers(bind: str, path: str) -> int:
 
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-# Limit of prices that are listed.
+# Number of lost prices that are listed.
 _MOST_PRICES = 20
 _HEADINGS = ("dataset", "newest snapshot", "age", "gaps, 24 h", "last error")
 
 
 def as_json(status: Status) -> str:
-    """A JSON document, that of /operations."""
     return json.dumps(OPERATIONS.render(status, Scope()), indent=2)
 
 
 def as_text(report: Report) -> str:
-    """Lines for a terminal. click drops the colours if the output is no terminal."""
+    """Lines for a terminal. click drops the colours if the output is not a terminal."""
     return "\n".join(_lines(report))
 
 
@@ -159,7 +158,7 @@ def _lines(report: Report) -> Iterator[str]:
     for dataset in status.datasets:
         if dataset.complete_until:
             end = format_instant(dataset.complete_until)
-            yield f"Events of {dataset.dataset} are complete until {end}, as their source says"
+            yield f"According to the source, events of {dataset.dataset} are complete until {end}"
     if lost := status.lost_prices:
         yield ""
         rows = [(price.symbol, format_instant(price.newest), _age(price.age_seconds)) for price in lost[:_MOST_PRICES]]
@@ -167,7 +166,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from [f"and {len(lost) - _MOST_PRICES} more"] if len(lost) > _MOST_PRICES else []
     if count := status.facts.anomalies:
         yield ""
-        yield f"Anomalies   {count:,} of the last day; the view `anomalies` has them"
+        yield f"Anomalies   {count:,} in the last day; the view `anomalies` lists them"
     if status.faults:
         yield ""
     for fault in status.faults:
@@ -182,19 +181,19 @@ def _row(dataset: Dataset) -> tuple[str, ...]:
 
 
 def align(rows: list[tuple[str, ...]], right: set[int]) -> list[str]:
-    """Rows as lines with columns of equal width. The first row is the heading."""
+    """Rows as lines of aligned columns. `right` has the numbers of right-aligned columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            text.rjust(width) if column in right else text.ljust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]
 
 
 def format_size(count: int) -> str:
-    """Bytes in a unit that leaves at most four digits before the point."""
+    """Bytes in a binary unit, with at most four digits before the point."""
     value, unit = float(count), 0
     while value >= 1024 and unit < len(_UNITS) - 1:
         value, unit = value / 1024, unit + 1
@@ -202,7 +201,7 @@ def format_size(count: int) -> str:
 
 
 def _age(seconds: int) -> str:
-    """The two greatest units of an age. It is negative if a clock was ahead when the snapshot was taken."""
+    """An age in its two greatest units. It is negative if a clock was ahead when the snapshot was taken."""
     if seconds < 0:
         return f"{_age(-seconds)} in the future"
     days, rest = divmod(seconds, DAY)

@@ -1,4 +1,4 @@
-"""`up` and `serve`: the commands that run until they are told to stop."""
+"""`up` and `serve`: the commands that run until they are stopped."""
 
 from typing import Any
 
@@ -26,9 +26,9 @@ from analytics_service.server.up import up as run_everything
 def up(replace_source: bool, **overrides: Any) -> None:
     """Run everything on this machine, until Ctrl-C.
 
-    Starts ClickHouse (an embedded one, unless ANALYTICS_CLICKHOUSE_URL names another), brings its schema up to date,
-    takes a first snapshot, with a past if that is cheap, then runs the scheduler and the HTTP service and restarts what
-    dies. Example:
+    Starts an embedded ClickHouse, unless ANALYTICS_CLICKHOUSE_URL names a server, and brings its schema up to date.
+    Takes a first snapshot, and a backfill if the source is fast. Then runs the scheduler and the HTTP service, and
+    restarts any part that dies. Example:
 
     \b
         analytics-service up --bind 127.0.0.1:8010 --data-dir ./data
@@ -42,9 +42,9 @@ def up(replace_source: bool, **overrides: Any) -> None:
 @data_dir_option
 @workers_option
 def serve(**overrides: Any) -> None:
-    """Run the HTTP service only, under gunicorn, until SIGTERM.
+    """Run only the HTTP service, under gunicorn, until SIGTERM.
 
-    GUNICORN_CMD_ARGS may hold further options of gunicorn, except --bind. Example:
+    GUNICORN_CMD_ARGS may hold more options of gunicorn, except --bind. Example:
 
     \b
         analytics-service serve --bind 0.0.0.0:8000 --workers 4

@@ -1,4 +1,4 @@
-"""Signal handlers. SIGTERM and Ctrl-C end commands; other signals are orders to a running service."""
+"""Signal handlers. SIGTERM and Ctrl-C end commands; a running service follows other signals."""
 
 import signal
 import sys
@@ -17,14 +17,14 @@ from analytics_service.errors import CorrectionInProgress, WriteLockLost
 _TERMINATED = 128 + signal.SIGTERM
 _ORDERS = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTTIN, signal.SIGTTOU)
 _TERMINAL = Path("/dev/tty")
-# Seconds between checks whether Polars has returned. It may return for a moment only.
+# Seconds between checks whether Polars has returned. Short, because Polars may return only for a moment.
 _PAUSE = 0.0005
 _Handler = Callable[[int, FrameType | None], None]
 
 
 def _outside_polars(handler: _Handler) -> _Handler:
-    """Makes a signal handler that raises wait until Polars has returned. Rust code of Polars calls Python, and would
-    turn an exception of a handler there into a panic or into another error."""
+    """Delay a signal handler that raises until Polars has returned: Polars calls Python from Rust, and would turn the
+    exception into a panic or another error."""
 
     @wraps(handler)
     def handle(number: int, frame: FrameType | None) -> None:
@@ -32,7 +32,7 @@ def _outside_polars(handler: _Handler) -> _Handler:
             signal.signal(signal.SIGALRM, lambda _, later: handle(number, later))
             signal.setitimer(signal.ITIMER_REAL, _PAUSE)
         else:
-            # A pending signal must not interrupt what this handler begins.
+            # A pending alarm must not interrupt the work that this handler begins.
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, _ignore)
             handler(number, frame)
@@ -41,7 +41,7 @@ def _outside_polars(handler: _Handler) -> _Handler:
 
 
 def _ignore(number: int, frame: FrameType | None) -> None:
-    """A signal handler that does nothing. Unlike SIG_IGN, it may replace a handler whose signal has just arrived."""
+    """Do nothing. Unlike SIG_IGN, this handler is safe to set when a signal has just arrived."""
 
 
 def _is_inside_polars(frame: FrameType | None) -> bool:
@@ -54,7 +54,7 @@ def _is_inside_polars(frame: FrameType | None) -> bool:
 
 @_outside_polars
 def terminate(number: int, frame: FrameType | None) -> None:
-    """A signal handler: unwind the command, once. A second signal must not interrupt what the first signal began."""
+    """A signal handler: unwind the command. Later signals are ignored, so that they do not interrupt the unwinding."""
     for stop in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(stop, signal.SIG_IGN)
     sys.exit(_TERMINATED)
@@ -67,8 +67,8 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def quiet_interrupt(died: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None:
-    """A hook for threads that die, and for generators that are given up. On Ctrl-C Polars raises KeyboardInterrupt in
-    any of them; the main thread is told, too, and unwinds the command."""
+    """Hook for exceptions in threads and abandoned generators. On Ctrl-C Polars raises KeyboardInterrupt in any of
+    them; the main thread gets it, too, and unwinds the command."""
     if issubclass(died.exc_type, KeyboardInterrupt):
         return
     if isinstance(died, threading.ExceptHookArgs):
@@ -79,7 +79,7 @@ def quiet_interrupt(died: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -
 
 @contextmanager
 def stopping_normally() -> Iterator[None]:
-    """For services: SIGTERM and Ctrl-C are the normal way to stop, so they exit with code 0."""
+    """For services: SIGTERM and Ctrl-C exit with code 0."""
     signal.signal(signal.SIGINT, terminate)
     try:
         yield
@@ -90,8 +90,8 @@ def stopping_normally() -> Iterator[None]:
 
 @contextmanager
 def following_signals() -> Iterator[SimpleQueue[int | None]]:
-    """For services that take orders: a queue of the signals that are orders. Closing the terminal in which a service
-    was started stops it, too, unless nohup was used."""
+    """Yields a queue of the signals that a service follows. Closing the service's terminal stops it, too, unless it was
+    started with nohup."""
     orders: SimpleQueue[int | None] = SimpleQueue()
     ends_with_terminal = _has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
 
@@ -108,8 +108,11 @@ def following_signals() -> Iterator[SimpleQueue[int | None]]:
 
 @contextmanager
 def explaining_stop(outcome: str, *, begun: bool = False) -> Iterator[None]:
-    """For commands: print the outcome when the block is stopped by SIGTERM or Ctrl-C. If the command has `begun` to
-    write, a refusal, because another correction came between two of its own, becomes CorrectionStopped with it."""
+    """Print `outcome` if SIGTERM or Ctrl-C stops the block.
+
+    If the command has `begun` to write, CorrectionInProgress becomes WriteLockLost with the outcome: another correction
+    took the lock between two of its steps.
+    """
     try:
         yield
     except CorrectionInProgress as error:
@@ -122,7 +125,7 @@ def explaining_stop(outcome: str, *, begun: bool = False) -> Iterator[None]:
 
 
 def set_on_signals(stop: threading.Event) -> None:
-    """Set an event on SIGTERM and Ctrl-C. A thread sets it: a handler might interrupt code that holds its lock."""
+    """Set an event on SIGTERM and Ctrl-C, in a thread: the handler might interrupt code that holds the event's lock."""
 
     def set_in_thread(number: int, frame: FrameType | None) -> None:
         threading.Thread(target=stop.set, daemon=True).start()
@@ -132,7 +135,6 @@ def set_on_signals(stop: threading.Event) -> None:
 
 
 def _has_terminal() -> bool:
-    """Whether this process has a controlling terminal."""
     try:
         _TERMINAL.open("rb").close()
     except OSError:

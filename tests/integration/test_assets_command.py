@@ -150,11 +150,11 @@ def test_what_the_next_snapshot_would_undo_or_nobody_could_mean_is_refused(comma
     take_snapshot(JOBS["prices"], HandMade(assets_=[LISTED], prices_={"native;luna": Decimal(1)}), store, NOON)
     before = read_assets(store)
     for arguments, reason in (
-        ("end LUNA", "The source lists LUNA (native;luna), so its next snapshot would take the end back."),
+        ("end LUNA", "The source lists LUNA (native;luna), so its next snapshot would remove the end."),
         ("end XYZ", "'XYZ' is the symbol of no asset. `analytics-service assets list` lists them."),
         ("end token;0xF", "'token;0xF' names no asset."),
         ("end AAA --undo", "AAA (token;0xa) has not ended."),
-        ("end AAA --at 2099-01-01", "lies in the future"),
+        ("end AAA --at 2099-01-01", "is in the future"),
     ):
         code, output = command(*arguments.split())
         assert code == 2

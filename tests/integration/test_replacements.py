@@ -243,12 +243,12 @@ def test_the_command_takes_all_snapshots_of_a_range_anew(settings: Settings, sto
     said = CliRunner().invoke(cli, [*command, "--dry-run"], env=settings.to_environment({})).output
     assert said.splitlines() == [
         "Snapshots come from simulated:1.",
-        "prices: 1 snapshots to take anew.",
-        "  2025-02-27: 1 anew",
+        "prices: 1 snapshots to replace.",
+        "  2025-02-27: 1 to replace",
     ]
     assert run("SELECT * FROM price ORDER BY ALL") == wrong != prices
     said = CliRunner().invoke(cli, command, env=settings.to_environment({})).output
-    assert "prices: 1 snapshots taken anew." in said
+    assert "prices: 1 snapshots replaced." in said
     assert "`analytics-service jobs recompute --start 2025-02-27T23:20:00Z --end 2025-02-27T23:20:00Z`" in said
     assert run("SELECT * FROM price ORDER BY ALL") == prices
 
@@ -276,7 +276,7 @@ def test_all_datasets_are_filled_in_but_that_of_whose_past_the_source_knows_noth
     asked = "The node is pruned. It was asked for swaps as of 2025-01-03T00:00:00Z."
     lost = f"{asked} 3 of 3 snapshots cannot be taken;"
     assert (first.exit_code, f"Error: routes: {lost}" in first.output) == (1, True)
-    assert "ptoken: asked as of 2025-01-03T00:00:00Z, the source failed unexpectedly" in first.output
+    assert "ptoken: the source failed unexpectedly when asked for 2025-01-03T00:00:00Z" in first.output
     assert run("SELECT dataset, count() FROM snapshot FINAL GROUP BY dataset ORDER BY 1") == [
         (name, 3) for name in sorted(others)
     ]
@@ -285,7 +285,7 @@ def test_all_datasets_are_filled_in_but_that_of_whose_past_the_source_knows_noth
     assert again.exit_code == 0
     counts = {name: (3, 0) if name in lacking else (0, 3) for name in JOBS}
     assert [line for line in again.output.splitlines() if " taken, " in line] == [
-        f"{name}: {new} snapshots taken, {there} were there already." for name, (new, there) in counts.items()
+        f"{name}: {new} snapshots taken, {there} already stored." for name, (new, there) in counts.items()
     ]
 
 

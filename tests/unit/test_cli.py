@@ -112,7 +112,7 @@ def test_a_duration_is_a_number_and_a_unit() -> None:
         (["jobs", "backfill", "prices", "--start", "2026-03-01"], "Missing option '--end'"),
         (["jobs", "backfill", "prices", "--start", "2", "--end", "1"], "1970-01-01T00:00:02Z is later than --end 1970"),
         (["export", "price", "--out", "no", "--start", "now", "--end", "now-1d"], "Z is later than --end "),
-        (["jobs", "once", "prices", "--source", "none"], "nothing to take snapshots of"),
+        (["jobs", "once", "prices", "--source", "none"], "no snapshots can be taken"),
         (["import", "price"], "Missing argument 'FILES...'"),
         (["import", "price", "/no/such/file.csv"], "is not a file. Check the name"),
     ],
@@ -191,7 +191,7 @@ def test_an_unreachable_clickhouse_is_one_line_with_the_cause_and_exit_code_1(tm
 def test_no_snapshot_is_taken_of_a_future_instant(arguments: tuple[str, ...], tmp_path: Path) -> None:
     result = run(*arguments, ANALYTICS_DATA_DIR=str(tmp_path))
     assert result.exit_code == 2
-    assert "2090-01-01T23:59:59Z lies in the future; `now` is 20" in result.output
+    assert "2090-01-01T23:59:59Z is in the future; now is 20" in result.output
     assert list(tmp_path.iterdir()) == []
 
 
@@ -244,7 +244,7 @@ def test_an_import_shows_what_it_understood_before_it_writes(tmp_path: Path) -> 
         "Range: 2015-08-07T00:00:00Z to 2015-08-07T00:00:00Z",
         "New assets: native;ETH (ETH)",
         "  2015-08-07T00:00:00Z  2.83162  native;ETH",
-        "Read 1 row: 1 would be new, 0 at known times, 0 left out as bad, 0 without a value.",
+        "Read 1 row: 1 would be new, 0 at known times, 0 rejected, 0 without a value.",
     ):
         assert line in result.output.splitlines()
     assert not data_dir.exists()

@@ -93,7 +93,7 @@ def test_the_table_shows_datasets_and_problems() -> None:
     assert prices.split() in rows
     assert ["rates", "-", "-", "!", "-", "-"] in rows
     assert ["BBB", "2026-02-27T12:00:00Z", "2", "d", "0", "h"] in rows
-    assert "Anomalies   11 of the last day; the view `anomalies` has them" in lines
+    assert "Anomalies   11 in the last day; the view `anomalies` lists them" in lines
     assert lines[-2:] == [f"Problem     {fault}" for fault in STATUS.faults]
 
 
@@ -112,7 +112,7 @@ def test_up_to_when_events_are_complete_is_shown() -> None:
     loans = Dataset("loans", NOON, 0, True, 60, complete_until=NOON - timedelta(hours=2))
     told = replace(STATUS, datasets=[loans])
     shown = as_text(replace(REPORT, status=told))
-    assert "Events of loans are complete until 2026-03-01T10:00:00Z, as their source says\n" in shown
+    assert "According to the source, events of loans are complete until 2026-03-01T10:00:00Z\n" in shown
     assert json.loads(as_json(told))["snapshots"][0]["complete_until"] == "2026-03-01T10:00:00Z"
 
 

@@ -1,13 +1,12 @@
--- A store of more shards. Rows do not move between shards, so the store is copied into a new one. Run from two shards to
+-- Copies a store into a new one with more shards, because rows do not move between shards. Tested from two shards to
 -- three. With replicas, wait after step 4 until system.replication_queue is empty on every server.
 --
--- 1. Add the larger cluster, under a name of its own, to <remote_servers> of all its servers. Old servers may be among them.
--- 2. Stop schedulers, and commands that write. `serve` may go on with the old store.
+-- 1. Add the larger cluster, with its own name, to <remote_servers> of all its servers. It may include old servers.
+-- 2. Stop schedulers, and commands that write. `serve` may continue with the old store.
 -- 3. Set ANALYTICS_CLICKHOUSE_CLUSTER to the new name and ANALYTICS_CLICKHOUSE_DATABASE to a new database, here `grown`. Run
---    `analytics-service migrate`, of the version that the old store has.
--- 4. On a server of the new cluster, run this query, with your own names in place of those in its first lines. Then run each
---    statement that it answers, in their order: the ledger comes last, so half a copy shows nothing. One that failed may
---    be run again.
+--    `analytics-service migrate` of the version that the old store has.
+-- 4. On a server of the new cluster, run this query with your own names in its first lines. Then run the statements in its
+--    answer, in order: the ledger comes last, so half a copy shows nothing. A failed statement may be run again.
 WITH
     'old.example:9000' AS old_server,
     'analytics' AS old_database,
@@ -26,5 +25,5 @@ WHERE database = new_database
 ORDER BY name = 'snapshot', name;
 -- 5. Start schedulers and each `serve` with the new settings. Drop the old database once all is well.
 --
--- If servers of the cluster only got other names, the store refuses them, too. Have it record them anew: on all servers,
--- DELETE FROM analytics.schema_migration WHERE number = 65535, and then `analytics-service migrate`.
+-- If servers of the cluster were only renamed, the store refuses them, too. To record the new names, run on all servers
+-- DELETE FROM analytics.schema_migration WHERE number = 65535, then `analytics-service migrate`.

@@ -1,6 +1,6 @@
 -- The views that `analytics-service up --source sql:research_mine` reads, with all columns, over tables with sample rows.
 --
--- Run it as it is, then put your own tables in the place of the samples. On a ClickHouse server of your own:
+-- Run it unchanged, then replace the sample tables by your own. On a ClickHouse server of your own:
 --     clickhouse-client --queries-file source-views.sql
 -- On the embedded server, as the service's own user. `analytics-service up --source none` starts it in the data folder
 -- DATA, and prints PORT:
@@ -11,22 +11,22 @@
 --     analytics-service source check sql:research_mine
 --
 -- What holds for all views
---   * Only source_asset and source_price are required. Drop the others that you have no data for.
---   * A view may lack each column with a default, and so may a row, with NULL. It may have no further columns.
---   * A table of the same name and columns does as well as a view.
---   * The state at an instant is that of the newest rows whose observed_at is at or before it. So keep old rows: snapshots
---     of the past, and backfills, are made from them. A view without observed_at has the same rows at every instant,
---     but source_price, source_market and source_position then have those of now, and no past.
+--   * Only source_asset and source_price are required. Drop other views that you have no data for.
+--   * A view may omit columns that have a default, and rows may have NULL there. It must have no other columns.
+--   * A table with the name and columns of a view works, too.
+--   * The state at an instant is the newest rows whose observed_at is at or before it. Keep old rows, because backfills
+--     need them. A view without observed_at has the same rows at every instant; source_price, source_market and
+--     source_position then have no past.
 --   * Numbers are Decimal, whole numbers or String. Floats are refused, because they are not exact; cast them in the view:
 --     toDecimal128(toString(price), 18).
 --   * Amounts are in denom units: 10^decimals of them make one standard unit. Rates and ratios are fractions: 0.05 is 5 %.
 --   * Asset ids are native;<denom> or token;<address>. Addresses are bech32, or 0x and 40 hex digits.
---   * Each query reads the rows up to an instant, within ANALYTICS_QUERY_TIMEOUT. Leave out what is older than you need.
+--   * Each query reads the rows up to an instant, within ANALYTICS_QUERY_TIMEOUT. Omit rows that you do not need.
 
 CREATE DATABASE IF NOT EXISTS research_mine;
 
--- Tables as you may have them. Other engines of ClickHouse fetch the data from elsewhere. They need a server of your own,
--- because the embedded one reaches no other. For example:
+-- Sample tables. Other engines of ClickHouse fetch data from elsewhere. They need a server of your own, because the
+-- embedded server cannot connect to others. For example:
 --   ENGINE = PostgreSQL('postgres:5432', 'warehouse', 'price_feed', 'user', 'password')
 --   ENGINE = S3('https://bucket.s3.amazonaws.com/prices/*.parquet')
 --   ENGINE = URL('https://prices.example/history.csv', CSVWithNames)

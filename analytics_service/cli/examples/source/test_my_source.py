@@ -1,4 +1,4 @@
-"""What the source must keep to. `check` finds most of what can be wrong with any source."""
+"""Tests of the source. `check` finds most mistakes that any source can make."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -11,7 +11,7 @@ from jobs.check import Finding, Level, Plan, check, scratch_store
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def test_a_price_is_that_of_the_hour() -> None:
+def test_each_hour_has_its_price() -> None:
     prices = [Price(ATOM.id, NOON, Decimal("10.62")), Price(USDT.id, NOON, Decimal(1))]
     assert MySource("").prices(NOON + timedelta(minutes=59)) == prices
 

@@ -1,11 +1,11 @@
-"""A source to start from: two assets with prices from a file, a market of each, and an event a day.
+"""A source to start from: two assets with prices from a file, a market for each, and an event a day.
 
-Each method is asked for the state at an instant, `at`, aware and in UTC, and must give the same answer whenever it is
-asked. There are further methods: ptoken, arrangements, positions and swaps. Their docstrings are in
-analytics_service/sources/base.py, and the records that they return in analytics_service/market/.
+Each method returns the state at an instant `at`, which is aware and in UTC. It must always return the same state for
+an instant. analytics_service/sources/base.py describes all methods, among them ptoken, arrangements, positions and
+swaps, and analytics_service/market/ the records that they return.
 
-A source that calls other services drops `may_hang = False` below, gives its calls time-outs of their own, raises
-SourceError (of analytics_service.errors) when it cannot answer now, and takes secrets from environment variables.
+If your source calls other services, drop `may_hang = False` below, set time-outs on the calls, raise
+analytics_service.errors.SourceError when it cannot answer now, and read secrets from environment variables.
 """
 
 import csv
@@ -38,16 +38,16 @@ ADDRESS = "0x00000000000000000000000000000000000000a1"
 
 
 class MySource(Source):
-    """`mysource`, or `mysource:FILE` with a CSV file of its own: hour (UTC, 0 to 23), symbol and usd."""
+    """`mysource`, or `mysource:FILE` with your own CSV file of hour (UTC, 0 to 23), symbol and usd."""
 
     # It calls no other service.
     may_hang = False
 
     def __init__(self, rest: str) -> None:
-        """`rest` is what follows `mysource:`. The ValueError says what it must be."""
+        """`rest` follows `mysource:`. The message of a ValueError says what is allowed."""
         file = Path(rest) if rest else Path(__file__).with_name("prices.csv")
         if not file.is_file():
-            raise ValueError("must be mysource, or mysource: and the path of a CSV file")
+            raise ValueError("must be mysource, or mysource: followed by the path of a CSV file")
         self._rest = rest
         with file.open(encoding="utf-8", newline="") as lines:
             # Decimal from text, never from floats, which are not exact.
@@ -55,20 +55,19 @@ class MySource(Source):
 
     @property
     def spec(self) -> str:
-        """The name in --source. It is stored and shown, so it has no secrets."""
+        """The name in --source. It is stored and shown, so keep secrets out of it."""
         return f"mysource:{self._rest}" if self._rest else "mysource"
 
     @property
     def history(self) -> timedelta:
-        """`up` fills in so much history when it starts."""
+        """How much history `up` fills in when it starts."""
         return timedelta(days=30)
 
     def assets(self, at: datetime) -> Sequence[Asset]:
-        """Every asset."""
         return list(ASSETS.values())
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        """The price of each asset, which begins with the hour; the file's prices come again each day."""
+        """The price of each asset, observed at the start of the hour. The prices of the file repeat each day."""
         hour = at.replace(minute=0, second=0, microsecond=0)
         return [Price(ASSETS[symbol].id, hour, usd) for row, symbol, usd in self._prices if row == hour.hour]
 
@@ -82,12 +81,11 @@ class MySource(Source):
         return [Market(ATOM.id, None, collateral, None), Market(USDT.id, lend, None, debt)]
 
     def config(self, at: datetime) -> GlobalConfig:
-        """The rules for all borrowing."""
         return NO_CONFIG
 
     def events(self, start: datetime, end: datetime) -> Sequence[Event]:
-        """10 USDT are borrowed each day at 6:00. The first call asks for all events since 1970, later ones for the last
-        hour again: what it does not list any more leaves the store."""
+        """A loan of 10 USDT each day at 6:00. The first call asks for all events since 1970, later calls for the last
+        hour again; stored events that are no longer listed are removed."""
         number = max(-((LAUNCH - start) // timedelta(days=1)), 0)
         events = []
         while (at := LAUNCH + timedelta(days=number)) < end:
