@@ -1,4 +1,4 @@
-"""Makes the client of ClickHouse, with the settings that the layout of the store there needs."""
+"""Makes the client of ClickHouse, with the settings that the cluster layout needs."""
 
 import os
 import ssl
@@ -35,20 +35,18 @@ from analytics_service.errors import SchemaError, StoreUnavailable
 # Seconds in which a server must accept the first connection and answer.
 _CONNECT_SECONDS = 4
 
-# The driver closes connections of a certain age, and for that keeps every pool for ever, also that of each attempt to
-# reach a server that is away. At exit it trips over one that a thread adds. ClickHouse itself closes a connection that
-# is idle, or after 10,000 requests.
+# To close old connections, the driver keeps every pool for ever, even pools of failed attempts to connect, and fails at
+# exit if a thread adds one. ClickHouse itself closes a connection that is idle, or has had 10,000 requests.
 common.set_setting("max_connection_age", 0)
 
 
 class Pools(urllib3.PoolManager):
-    """Connections whose requests end in time: within their read time-out in all, and what the thread has left."""
+    """Connections whose requests end within their read time-out, and the deadline of the thread."""
 
     def urlopen(  # type: ignore[override]
         self, method: str, url: str, redirect: bool = True, **kw: Any
     ) -> urllib3.BaseHTTPResponse:
-        """Send a request, and wait for its answer."""
-        # A second connection would have the same time again.
+        # A retry would have the whole time-out again.
         kw["retries"] = False
         asked: urllib3.Timeout = kw["timeout"]
         left = cap_timeout(asked.read_timeout or inf)
@@ -57,9 +55,9 @@ class Pools(urllib3.PoolManager):
 
 
 def connect(settings: Settings, pools: Pools) -> tuple[Client, Cluster]:
-    """A client of the server of settings, and the layout of the store there.
+    """A client of the server that settings name, and the layout of the store there.
 
-    StoreUnavailable when it accepts no connection or does not answer, SchemaError if its tables are not those of the
+    StoreUnavailable if the server accepts no connection or does not answer, SchemaError if its tables do not fit the
     cluster in the settings. The caller translates errors of the driver.
     """
     server = server_of(settings)
@@ -80,8 +78,8 @@ def connect(settings: Settings, pools: Pools) -> tuple[Client, Cluster]:
         autogenerate_session_id=False,
         query_limit=0,
         tz_mode="aware",
-        # Before researchers; and rows already come in batches. By default INSERTs are asynchronous since 26.2, which
-        # ClickHouse refuses with a quorum whose INSERTs follow each other.
+        # Priority over researchers. Rows come in batches, and asynchronous INSERTs, the default since 26.2, are refused
+        # with a quorum of sequential INSERTs.
         settings={"priority": 1, "async_insert": 0},
         # Parameters of a query may exceed the limit of a URL.
         form_encode_query_params=True,
@@ -95,7 +93,7 @@ def connect(settings: Settings, pools: Pools) -> tuple[Client, Cluster]:
 
 
 def pools_for(settings: Settings) -> Pools:
-    """Connections to the server of settings. None is made before its first use."""
+    """Connections to the server that settings name, made on first use."""
     options = get_pool_manager_options(
         maxsize=WORKER_THREADS,
         retries=False,
@@ -111,12 +109,12 @@ def pools_for(settings: Settings) -> Pools:
 
 
 def _patient(kind: type[Connection], settings: Settings) -> type[Connection]:
-    """Connections that wait for what they send as long as for an answer: a server takes rows as fast as it can."""
+    """Connections that may take as long to send as to receive: a busy server takes rows slowly."""
     return type("Patient", (kind,), {"sending_seconds": settings.client_timeout})
 
 
 def _layout_of(client: Client, settings: Settings) -> Cluster:
-    """The layout of the store on a server. SchemaError if its tables are not those of the cluster in the settings."""
+    """The layout of the store on a server. SchemaError if its tables do not fit the cluster in the settings."""
     if settings.clickhouse_url is None:
         return Cluster()
     engine, table_engine = _row(client, "read_table_engines", database=settings.clickhouse_database)
@@ -126,20 +124,19 @@ def _layout_of(client: Client, settings: Settings) -> Cluster:
     layout = Cluster(engine or "", cluster, shards)
     if cluster and not shards:
         raise SchemaError(
-            f"ClickHouse at {address_of(settings)} knows no cluster {cluster}; ANALYTICS_CLICKHOUSE_CLUSTER must name "
-            "one of its system.clusters."
+            f"ClickHouse at {address_of(settings)} has no cluster {cluster}; ANALYTICS_CLICKHOUSE_CLUSTER must name a "
+            "cluster of its table system.clusters."
         )
     if table_engine and not layout.fits(table_engine):
         raise SchemaError(
             f"Table observation of database {settings.clickhouse_database} has the engine {table_engine}. Set "
-            "ANALYTICS_CLICKHOUSE_CLUSTER to the cluster that the database was made for, or leave it out if for none; "
-            "`analytics-service example cluster` says how shards are added."
+            "ANALYTICS_CLICKHOUSE_CLUSTER to the cluster that the database was made for, or unset it if for none; "
+            "`analytics-service example cluster` shows how to add shards."
         )
     return layout
 
 
 def _row(client: Client, query: str, **parameters: str) -> Sequence[Any]:
-    """The only row of a named query."""
     (row,) = client.query(named_query(query, ()), parameters).result_rows
     return row
 
@@ -149,34 +146,33 @@ _NATIVE_PORT = b"clickhouse-client"
 
 
 def ping(pools: urllib3.PoolManager, url: str, seconds: float) -> None:
-    """StoreUnavailable, with the cause, when nothing at the URL accepts a connection and answers within `seconds` each.
+    """StoreUnavailable, with the cause, unless the URL accepts a connection and answers, within `seconds` each.
 
-    User and password are not sent. Any answer counts, except that of ClickHouse's native port.
+    Sends no user and password. Any answer counts, except that of ClickHouse's native port.
     """
-    # Connecting and reading have separate limits, because on a busy machine connecting alone may take a while.
+    # Connecting and reading have separate limits, because connecting to a busy machine may take a while.
     timeout = urllib3.Timeout(connect=seconds, read=seconds)
     try:
         try:
             answer = pools.request("GET", f"{url}/ping", timeout=timeout, retries=False, redirect=False)
         except ProtocolError:
-            # Servers close connections now and then, so the second attempt counts.
+            # The server may just have closed a kept connection, so only a second failure counts.
             answer = pools.request("GET", f"{url}/ping", timeout=timeout, retries=False, redirect=False)
     except (HTTPError, OSError) as error:
         raise unreachable(url, cause_of(error)) from error
     if _NATIVE_PORT in answer.data:
-        raise unreachable(url, "this is the port of the native protocol, and the service needs that of HTTP")
+        raise unreachable(url, "this is its port for the native protocol; use its HTTP port")
 
 
 def unreachable(url: str, cause: str) -> StoreUnavailable:
-    """The error of a server that cannot be reached."""
     return StoreUnavailable(f"ClickHouse at {url} cannot be reached: {cause}.")
 
 
 def cause_of(error: BaseException | None) -> str:
-    """The reason why a connection failed, or no answer came."""
+    """Why a connection failed, or no answer came."""
     reason = error.args[-1] if error is not None and error.args else None
     if isinstance(error, NameResolutionError):
-        return "the name of the host is not known"
+        return "the host name is unknown"
     if isinstance(error, NewConnectionError):
         return _of_system(error.__cause__)
     if isinstance(error, ConnectTimeoutError):
@@ -195,7 +191,7 @@ def cause_of(error: BaseException | None) -> str:
 def _of_tls(reason: object) -> str:
     if isinstance(reason, ssl.SSLCertVerificationError):
         refused = f"its certificate is refused: {reason.verify_message.rstrip('.')}"
-        return f"{refused}; SSL_CERT_FILE may name the file of the authority that signed it"
+        return f"{refused}; set SSL_CERT_FILE to the certificate of the authority that signed it"
     if isinstance(reason, ssl.SSLError):
         return "it does not answer in TLS; perhaps it expects http"
     return "TLS failed"

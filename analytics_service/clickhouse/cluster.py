@@ -1,14 +1,14 @@
-"""How the tables of a store are spread over servers, and what that makes of statements.
+"""How a cluster stores tables, and how statements change for it.
 
 On a cluster of one shard, each replica has a copy of every table. With more shards, large tables are split: a shard has
 its rows in the table `<name>_local`, and `<name>` is a Distributed table over these. All other tables have a copy on
-every server of the cluster, so that joins and subqueries find it where the rows are.
+every server, so that joins and subqueries find them where the rows are.
 
-Statements have placeholders where a cluster differs. For a single server, all of them are empty:
+Statements have placeholders where a cluster differs. For a single server, all placeholders are empty:
 
 - `{on_cluster}` after a name: all servers execute the statement;
 - `{replicated}` before an engine;
-- `{copied}` after an engine, or `{copied, }` before its arguments: that of a table which is not split;
+- `{copied}` after an engine, or `{copied, }` before its arguments, in tables that are not split;
 - `{local}` after the name of a table that is split.
 """
 
@@ -25,43 +25,39 @@ SPLIT = {
     "position_digest": "address",
     "event_version": "address",
 }
-# Engines of databases whose servers send DDL to each other, and of ClickHouse Cloud, whose servers share all tables.
+# Database engines: one whose servers send DDL to each other, and ClickHouse Cloud's, whose servers share all tables.
 REPLICATED, _SHARED = "Replicated", "Shared"
-# The name of copies in ClickHouse Keeper. By default a table is copied within its shard, this way to all servers.
+# The path in ClickHouse Keeper of a table that is copied to all servers. By default it is copied within its shard.
 _EVERYWHERE = "'/clickhouse/tables/{uuid}/everywhere', '{shard}-{replica}'"
 
-# Writes to a majority, and reads that have all of these writes. For that a table takes one INSERT at a time; another is
-# refused, and repeated later. A repeated INSERT also reaches views that it did not reach before. Rewrites insert all
-# months at once.
+# INSERTs wait for a majority of copies, and reads see all such INSERTs. So a table takes one INSERT at a time; another
+# is refused, and retried later. A retried INSERT also reaches views that it missed. Rewrites insert all months at once.
 _REPLICAS: Mapping[str, str | int] = {
     "insert_quorum": "auto",
     "insert_quorum_parallel": 0,
-    # Milliseconds, by default ten minutes.
+    # Milliseconds; the default is ten minutes.
     "insert_quorum_timeout": 20_000,
     "select_sequential_consistency": 1,
     "deduplicate_blocks_in_dependent_materialized_views": 1,
     "max_partitions_per_insert_block": 0,
-    # DDL fails unless all servers have executed it within so many seconds, by default 180.
+    # DDL fails unless all servers execute it within this many seconds; the default is 180.
     "distributed_ddl_task_timeout": 15,
 }
-# An answer has all shards, and an INSERT ends when all have their rows. Subqueries see all shards, too.
+# An answer covers all shards, and so do subqueries. An INSERT ends when all shards have their rows.
 _SHARDS: Mapping[str, str | int] = {
     "skip_unavailable_shards": 0,
     "distributed_foreground_insert": 1,
     "distributed_product_mode": "global",
     "parallel_distributed_insert_select": 0,
 }
-# Those that people need, too, so that a view never shows a part of a snapshot.
+# Researchers need these, too, so that a view never shows a part of a snapshot.
 _READING = ("select_sequential_consistency", "skip_unavailable_shards", "distributed_product_mode")
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The layout of a store: by default that of a single server.
-
-    `engine` is that of the database; empty before there is one. `cluster` names the servers that share the work, and
-    `shards` counts its shards, 0 without a cluster.
-    """
+    """The layout of a store; the default is a single server. `engine` is the database's engine, empty before it exists.
+    `cluster` is the cluster's name, and `shards` counts its shards, 0 without a cluster."""
 
     engine: str = ""
     cluster: str = ""
@@ -69,7 +65,6 @@ class Cluster:
 
     @property
     def settings(self) -> Mapping[str, str | int]:
-        """Settings of every statement."""
         if self.engine == _SHARED:
             return {"select_sequential_consistency": 1}
         if not self.is_replicated:
@@ -78,7 +73,7 @@ class Cluster:
 
     @property
     def reading_settings(self) -> Mapping[str, str | int]:
-        """Settings of queries that people send."""
+        """Settings of researchers' queries."""
         return {name: value for name, value in self.settings.items() if name in _READING}
 
     def fits(self, engine: str) -> bool:
@@ -88,7 +83,6 @@ class Cluster:
 
     @property
     def placeholders(self) -> Mapping[str, str]:
-        """What is in place of each placeholder of a statement."""
         everywhere = _EVERYWHERE if self.is_split else ""
         on_all = self.is_replicated and self.engine != REPLICATED
         return {
@@ -100,11 +94,8 @@ class Cluster:
         }
 
     def rendered(self, statement: str, database: str) -> list[str]:
-        """The statements that one with placeholders becomes. `database` is where it is executed.
-
-        Of a split table all parts are created, altered or dropped, and then the Distributed table over them. Rows are
-        deleted from the parts.
-        """
+        """A statement with its placeholders filled, for execution in `database`. DDL of a split table becomes two
+        statements: for its local tables, then for the Distributed table. A DELETE is for the local tables only."""
         both = [statement]
         if self.is_split and "{local}" in statement and not statement.startswith("DELETE"):
             distributed = statement.replace("{local}", "")
@@ -118,25 +109,24 @@ class Cluster:
         return [fill_placeholders(each, self.placeholders) for each in both]
 
     def on_all_servers(self, table: str) -> Mapping[str, str]:
-        """Placeholders of a query that reads a system table on all servers: `{from}` is the table, and `{server}` the
-        number of each server."""
+        """Placeholders of a query that reads a system table on all servers: `{from}` is the table, and `{server}` a
+        server's number."""
         if not self.cluster:
             return {"from": f"system.{table}", "server": "1"}
         return {"from": f"clusterAllReplicas('{self.cluster}', system.{table})", "server": "_shard_num"}
 
     @property
     def is_replicated(self) -> bool:
-        """Whether tables have copies that wait for each other: only an INSERT waits for a majority of them."""
+        """Whether INSERTs wait for a majority of copies."""
         return self.shards > 0 or self.engine == REPLICATED
 
     @property
     def is_split(self) -> bool:
-        """Whether large tables are split."""
         return self.shards > 1 and self.engine != REPLICATED
 
 
 def quote_identifier(table: str) -> str:
-    """The name of a table, or of a staging table, as statements that create or drop it have it."""
+    """The name of a table or staging table, with its placeholder, for DDL."""
     return f"{table}{{local}}" if _original(table) in SPLIT else table
 
 

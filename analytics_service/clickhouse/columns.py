@@ -1,4 +1,4 @@
-"""Values of the domain as columns of ClickHouse, and back; tables with rows for each snapshot."""
+"""Encodes domain values as ClickHouse columns, and decodes them; declares and reads tables of snapshots."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import OutOfRange
 from analytics_service.market.kinds import Amount, ColumnType, Time
 
-# Columns whose values identify the row in a message about a value that cannot be stored.
+# Columns that identify a row in error messages.
 _NAMING = ("id", "asset_id", "address", "contract", "arrangement", "pool")
 # Raised for values that a column cannot hold, wrong types included.
 UNFIT = (OutOfRange, TypeError, ValueError, AttributeError, OverflowError, ArithmeticError, pl.exceptions.PolarsError)
@@ -23,36 +23,34 @@ Row = Mapping[str, Any]
 
 
 def schema_of(columns: Columns) -> dict[str, type[pl.DataType] | pl.DataType]:
-    """The Polars types of columns by name."""
     return {name: kind.dtype for name, kind in columns.items()}
 
 
 def select_list(columns: Columns) -> str:
-    """The columns as a query selects them: amounts as strings."""
+    """The SELECT list of columns, with amounts as strings."""
     return ", ".join(
         f"toString({name}) AS {name}" if isinstance(kind, Amount) else name for name, kind in columns.items()
     )
 
 
 def encode_rows(rows: Iterable[Row], columns: Columns) -> pl.DataFrame:
-    """Rows of the domain's values as a batch to insert. OutOfRange names the row that the store cannot hold."""
+    """Rows of domain values as a batch to insert. OutOfRange names the row that the store cannot hold."""
     kept = list(rows)
     return _frame({name: [row[name] for row in kept] for name in columns}, columns)
 
 
 def encode_tuples(rows: Iterable[tuple[Any, ...]], columns: Columns) -> pl.DataFrame:
-    """Rows, with a value for each column in order, as a batch to insert; faster than `encoded` for many rows."""
+    """Rows of values in the order of columns, as a batch to insert; faster than `encode_rows` for many rows."""
     values = [*zip(*rows, strict=True)] or [()] * len(columns)
     return _frame({name: [*column] for name, column in zip(columns, values, strict=True)}, columns)
 
 
 def decode_rows(row: Row, columns: Columns) -> dict[str, Any]:
-    """A stored row as values of the domain."""
+    """A stored row as domain values."""
     return {name: None if row[name] is None else column.decode(row[name]) for name, column in columns.items()}
 
 
 def with_version(rows: pl.DataFrame, version: int) -> pl.DataFrame:
-    """Rows with the version of the run that writes them."""
     return rows.with_columns(version=pl.lit(version, pl.UInt64))
 
 
@@ -87,18 +85,15 @@ def _fit(name: str, kind: ColumnType, values: list[Any]) -> pl.Series:
     if not series.has_nulls():
         return series
     if not kind.nullable:
-        raise OutOfRange("None cannot be stored: there must be a value.")
+        raise OutOfRange("None cannot be stored: a value is required.")
     return series if kind.nothing is None else series.fill_null(kind.nothing)
 
 
-# Compared by identity, because each is declared once and is a key of `SnapshotRows`.
+# Compared by identity, because each table is declared once and is a key of `SnapshotRows`.
 @dataclass(frozen=True, slots=True, eq=False)
 class SnapshotTable:
-    """A table of a dataset, with the columns below, `observed_at` (instant of the snapshot) and `version`.
-
-    A snapshot has a row for each value of `key`. A table without further key columns has a single row for each
-    snapshot.
-    """
+    """A table of a dataset, with `columns`, `observed_at` (instant of the snapshot) and `version`. A snapshot has a row
+    for each value of `key`; with the default key, a single row."""
 
     name: str
     dataset: str
@@ -110,14 +105,12 @@ class SnapshotTable:
         return encode_rows(rows, self.columns)
 
     def count(self, rows: Iterable[Row]) -> int:
-        """The rows that are stored of a snapshot: of several with the same key, one."""
+        """The number of stored rows of a snapshot; rows with the same key count once."""
         return len({tuple(row.get(name) for name in self.key) for row in rows})
 
     def read(self, store: Store, at: int, only: str = "true", **parameters: str) -> Iterator[dict[str, Any]]:
-        """The rows of a complete snapshot (unix second), as values of the domain, in the order of the key.
-
-        `only` is an SQL condition on the rows, whose values are bound from the parameters.
-        """
+        """The rows of a complete snapshot (unix second), as domain values, in the order of the key. `only` is an SQL
+        condition on rows, whose values are bound from the parameters."""
         placeholders = {"columns": select_list(self.columns), "key": ", ".join(self.key), "only": only}
         rows = store.query(
             "read_snapshot_rows", placeholders, table=self.name, dataset=self.dataset, at=at, **parameters
@@ -126,8 +119,8 @@ class SnapshotTable:
 
 
 class SnapshotRange:
-    """The rows of the complete snapshots in [start, end) (unix seconds) and of the newest one before it. Each
-    table is read at once, on its first use."""
+    """The rows of the complete snapshots in [start, end) (unix seconds) and of the newest snapshot before. Reads each
+    table whole, on its first use."""
 
     def __init__(self, store: Store, start: int, end: int) -> None:
         self._store = store
@@ -135,7 +128,7 @@ class SnapshotRange:
         self._frames: dict[SnapshotTable, dict[int, pl.DataFrame]] = {}
 
     def frames(self, table: SnapshotTable) -> Mapping[int, pl.DataFrame]:
-        """The rows of a table, with `observed_at`, by the second of their snapshot, oldest first."""
+        """The rows of a table, with `observed_at`, by the unix second of their snapshot, oldest first."""
         if table not in self._frames:
             parts = self._read(table).partition_by("observed_at", maintain_order=True)
             self._frames[table] = {part["observed_at"][0]: part for part in parts}
@@ -152,14 +145,14 @@ class SnapshotRange:
         )
 
     def read(self, table: SnapshotTable, at: int) -> Iterator[dict[str, Any]]:
-        """The rows of the snapshot at a second, as `SnapshotTable.read` has them."""
+        """The rows of the snapshot at a second, as from `SnapshotTable.read`."""
         rows = self.frames(table).get(at)
         return (decode_rows(row, table.columns) for row in ([] if rows is None else rows.iter_rows(named=True)))
 
 
 class SnapshotList(SnapshotRange):
-    """The same of some complete snapshots only: `versions` by dataset and unix second; of tables with a row for each
-    asset, those of some `ids`."""
+    """The rows of some complete snapshots: `versions` by dataset and unix second. Tables with a row for each asset are
+    restricted to `ids`."""
 
     def __init__(self, store: Store, versions: Mapping[str, Mapping[int, int]], ids: Sequence[str]) -> None:
         super().__init__(store, 0, 0)
@@ -168,7 +161,7 @@ class SnapshotList(SnapshotRange):
         self._decoded: dict[SnapshotTable, dict[int, list[dict[str, Any]]]] = {}
 
     def read(self, table: SnapshotTable, at: int) -> Iterator[dict[str, Any]]:
-        """As `SnapshotRange.read`. All rows are decoded at once, which takes half as long for many small snapshots."""
+        """See `SnapshotRange.read`. Decodes all rows at once, which takes half as long for many small snapshots."""
         if table not in self._decoded:
             rows: dict[int, list[dict[str, Any]]] = {}
             for row in self._read(table).iter_rows(named=True):
@@ -183,7 +176,7 @@ class SnapshotList(SnapshotRange):
         return self._store.query("read_rows_of_snapshots", {**placeholders, "only": only}, table=table.name, **bound)
 
 
-# The rows of a snapshot by table: values of the domain by column.
+# The rows of a snapshot by table: domain values by column.
 SnapshotRows = Mapping[SnapshotTable, Sequence[Row]]
-# Gives the rows of a snapshot of each table.
+# Reads a snapshot's rows of a table.
 Read = Callable[[SnapshotTable], Iterable[dict[str, Any]]]

@@ -1,4 +1,4 @@
-"""The only connection to ClickHouse, embedded or not: HTTP through clickhouse-connect, with columns as Arrow."""
+"""The only access to ClickHouse, embedded or not: HTTP through clickhouse-connect, with Arrow columns."""
 
 import io
 import logging
@@ -35,10 +35,10 @@ log = logging.getLogger(__name__)
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 # Seconds between attempts while replicas wait for each other.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
-# Bytes of a stream that are read at a time.
+# Bytes of a stream to read at a time.
 _CHUNK = 2**18
-# Queries of requests that a process sends at once, and threads of a worker that never wait for these: for states of the
-# past, which wait for each other, for probes and for answers from memory.
+# Query slots of a process, and threads of a worker that never wait for a slot: they serve states of the past, which
+# wait for each other, probes, and answers from memory.
 _AT_ONCE, _FREE_THREADS = 4, 80
 
 _INSERT = {
@@ -49,15 +49,15 @@ _INSERT = {
 }
 
 _T = TypeVar("_T")
-# Measures a named query for the duration of the context.
+# Measures a named query.
 Measure = Callable[[str], AbstractContextManager[None]]
 
 
 class Store:
     """Access to ClickHouse. It connects on first use, so it may be created before a fork, but not used.
 
-    Reads of requests wait in `line`, and no longer than their request has time (rule 8.9). `author` is the command line
-    of whoever writes, as corrections name it.
+    Queries hold a slot of `line`, and wait for it until the request's deadline (rule 8.9, query slots). `author` is the
+    command line of the writer, which corrections record.
     """
 
     def __init__(self, settings: Settings, measure: Measure = lambda query: nullcontext(), author: str = "") -> None:
@@ -72,28 +72,26 @@ class Store:
         self._clients: dict[str, Client] = {}
         self._connecting = SingleFlight(self._clients)
         self._layout: Cluster | None = None
-        # Whether the thread's writes are checked at the end of a block.
+        # Whether the thread's writes are checked later, at the end of a block.
         self._checked = threading.local()
         self._last_count = (0, 0)
-        # By table. Replicas refuse a second INSERT at the same time.
-        self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        # By table, because replicas refuse a second INSERT at the same time.
+        self._insert_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     @property
     def layout(self) -> Cluster:
-        """How the tables are spread over servers."""
         if self._layout is None:
             with self._client("layout"):
                 pass
         return self._layout or Cluster()
 
     def query(self, query: str, parts: Placeholders = (), **parameters: object) -> pl.DataFrame:
-        """The rows of a named query, as of `named_query`. DateTime columns arrive as UInt32 unix seconds."""
+        """The rows of a named query; see `named_query` for `parts`. DateTime columns arrive as UInt32 unix seconds."""
         with self.line.acquire(), self._measure(query):
-            body = self._patiently(partial(self._arrow, query, parts, parameters))
+            body = self._retried(partial(self._arrow, query, parts, parameters))
         return pl.read_ipc_stream(body)
 
     def _arrow(self, query: str, parts: Placeholders, parameters: Mapping[str, object]) -> bytes:
-        """The rows of a named query as an Arrow stream."""
         with self._client(f"query {query}") as client:
             body = client.raw_query(
                 named_query(query, parts),
@@ -102,8 +100,7 @@ class Store:
                 settings={
                     **self._limited,
                     "output_format_arrow_compression_method": "none",
-                    # By default the driver makes the server buffer complete answers. That is not needed, because a
-                    # truncated answer raises anyway.
+                    # By default the driver makes the server buffer complete answers. A truncated answer raises anyway.
                     "wait_end_of_query": 0,
                     "log_comment": query,
                 },
@@ -113,7 +110,7 @@ class Store:
         return body
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
-        """Write all rows as one batch. The driver may send it twice, so tables must absorb repeats."""
+        """Write all rows as one batch. The driver may send it twice, so tables must tolerate duplicates."""
         if rows.is_empty():
             return
         operation, block = f"insert into {table}", _stream(rows)
@@ -128,15 +125,12 @@ class Store:
                     settings=self._inserting(table),
                 )
 
-        with self._turns[table], self.together(operation):
-            self._patiently(write)
+        with self._insert_locks[table], self.together(operation):
+            self._retried(write)
 
     def insert_if(self, table: str, rows: pl.DataFrame, condition: str, **parameters: object) -> bool:
-        """Write all rows as one batch if an SQL condition holds when ClickHouse processes the insert. Returns whether
-        it did.
-
-        The values of the condition are bound from the parameters.
-        """
+        """Write all rows as one batch if an SQL condition holds when ClickHouse processes the INSERT. Returns whether
+        it did. The values of the condition are bound from the parameters."""
         if rows.is_empty():
             return True
         operation, block, columns = f"insert into {table}", _stream(rows), ", ".join(rows.columns)
@@ -150,24 +144,19 @@ class Store:
                 summary = client.command(statement, parameters=parameters, data=block, settings=settings)
                 return cast(QuerySummary, summary).written_rows > 0
 
-        with self._turns[table], self.together(operation):
-            return self._patiently(write)
+        with self._insert_locks[table], self.together(operation):
+            return self._retried(write)
 
     def _inserting(self, table: str) -> dict[str, Any]:
-        """Settings of an INSERT of rows."""
         return {**_INSERT, **self._limited, "log_comment": f"insert {table}"}
 
-    def _patiently(self, act: Callable[[], _T]) -> _T:
-        """The result of a function, which is called again while replicas wait for each other: they refuse a statement
-        before they begin with it."""
+    def _retried(self, act: Callable[[], _T]) -> _T:
+        """Call a function again while replicas wait for each other: they refuse a statement before they execute it."""
         return Retries(cap_timeout(self._settings.query_timeout), _FIRST_PAUSE, _LONGEST_PAUSE, (QuorumPending,))(act)
 
     def stream(self, query: str, parts: Placeholders, output: str, /, **parameters: object) -> Iterator[bytes]:
-        """The rows of a named query in one of ClickHouse's formats, in chunks.
-
-        StoreUnavailable for a truncated answer. An answer without any bytes is not detected as truncated, although it
-        may come from a server that died.
-        """
+        """The rows of a named query in one of ClickHouse's formats, in chunks. StoreUnavailable for a truncated answer,
+        unless it is empty, which a server that died may send."""
         with self._client(f"query {query}") as client:
             stream = client.raw_stream(
                 named_query(query, parts),
@@ -180,8 +169,8 @@ class Store:
                     yield chunk
 
     def execute(self, statement: str, *, in_database: bool = True) -> None:
-        """Execute a statement without an answer, such as DDL, as the layout demands; not `in_database`, outside of the
-        service's, which may not exist yet."""
+        """Execute a statement without an answer, such as DDL, with its placeholders filled. The service's database must
+        exist, unless `in_database` is false."""
         for each in self.layout.rendered(statement, self.database):
             self.command(each, in_database=in_database)
 
@@ -190,7 +179,7 @@ class Store:
         self._carry_out(f"statement {query}", named_query(query, parts), query, parameters=parameters)
 
     def command(self, statement: str, *, in_database: bool = True) -> None:
-        """Execute a statement as it is."""
+        """Execute a statement without placeholders."""
         self._carry_out("statement", statement, use_database=in_database)
 
     def _carry_out(self, operation: str, statement: str, comment: str = "", **options: Any) -> None:
@@ -201,16 +190,16 @@ class Store:
             with self._writing(operation) as client:
                 client.command(statement, settings=settings, **options)
 
-        self._patiently(act)
+        self._retried(act)
 
     @property
     def _limited(self) -> dict[str, Any]:
-        """The setting that bounds a statement: by what a request has left, or else by the limit of a query."""
+        """The setting that bounds a statement by the thread's deadline and the time limit of a query."""
         return {"max_execution_time": cap_timeout(self._settings.query_timeout)}
 
     def require_room(self, needed: int = 2**20) -> None:
-        """DiskFull when the embedded server has no room for so many bytes, of which an INSERT reserves 1 MiB, beside
-        what it keeps free for definitions. On a full disk it cuts them short without an error."""
+        """DiskFull if the embedded server lacks `needed` free bytes, of which an INSERT reserves 1 MiB. It keeps
+        KEPT_FREE more for definitions, because a full disk truncates them without an error."""
         if self._is_embedded and (free := self.query("read_free_room")["bytes"].item()) < needed:
             some, all_ = ((size + KEPT_FREE) / 2**20 for size in (free, needed))
             raise DiskFull(f"at most {some:,.0f} MiB are free, {all_:,.0f} MiB are needed")
@@ -221,20 +210,16 @@ class Store:
             return str(client.command("SELECT version()", settings=self._limited, use_database=False))
 
     def sibling(self, database: str) -> "Store":
-        """Another database on the same server, to be closed after use."""
+        """Access to another database on the server. Close it after use."""
         return Store(replace(self._settings, clickhouse_database=database))
 
     def close(self) -> None:
-        """Close all connections."""
         self._clients.clear()
-        # The driver closes no connections of a pool that it did not make. A stopping server waits for them.
+        # The driver does not close connections of a pool of ours, and a stopping server waits for them.
         self._pools.clear()
 
     def probe(self, seconds: float) -> None:
-        """Make sure that ClickHouse answers within so many seconds. While it does not, the line is closed.
-
-        StoreUnavailable if it does not.
-        """
+        """Ping ClickHouse. While it does not answer within `seconds`, query slots are closed. StoreUnavailable then."""
         try:
             ping(self._pools, server_of(self._settings).url, seconds)
         except StoreUnavailable as error:
@@ -244,10 +229,10 @@ class Store:
 
     @contextmanager
     def together(self, operation: str) -> Iterator[None]:
-        """Check what this thread writes in the block at its end, instead of each statement by itself.
+        """Check the thread's writes once at the end of the block, instead of after each statement.
 
-        DiskFull when the embedded server has lost any of it, or of what else it wrote since the last check (rule 9.5),
-        and StoreUnavailable when it was restarted, after which nobody knows.
+        DiskFull if the embedded server has lost a write of any client since the last check (rule 9.5, lost writes);
+        StoreUnavailable if it was restarted, since then nobody knows.
         """
         if not self._is_embedded or getattr(self._checked, "later", False):
             yield
@@ -266,7 +251,6 @@ class Store:
 
     @contextmanager
     def _writing(self, operation: str) -> Iterator[Client]:
-        """A client for a statement that writes."""
         with self.together(operation), self._client(operation) as client:
             yield client
 
@@ -278,7 +262,7 @@ class Store:
         """The process of the embedded server, and how many writes it has lost."""
         server, lost = 0, 0
         with self._client(operation) as client:
-            # The count is of this process only if it runs before and after the query.
+            # The count is this server's only if it runs before and after the query.
             while server != (running := require_running(self._settings.data_dir).server):
                 count = client.command(LOST_WRITES, settings={"log_queries": 0}, use_database=False)
                 server, lost = running, int(cast(int, count))
@@ -287,14 +271,14 @@ class Store:
 
     @contextmanager
     def _client(self, operation: str) -> Iterator[Client]:
-        """The client for a statement; the first use connects it. Errors of the driver become ours, here and nowhere
+        """The client for a statement; connects on first use. Errors of the driver become ours, here and nowhere
         else."""
         try:
             yield self._connecting.get("client", self._connect)
         except (ClickHouseError, urllib3.exceptions.HTTPError, OSError) as error:
             ours = translate(error, operation, address_of(self._settings))
             if remaining() == 0:
-                # The request's time is over, which does not say that the server is away.
+                # The deadline has passed, which does not mean that the server is away.
                 raise self.line.refusal() from ours
             raise ours from error
 

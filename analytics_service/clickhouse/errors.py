@@ -1,4 +1,4 @@
-"""What errors of ClickHouse, and of connections to it, mean for the service."""
+"""Translates errors of ClickHouse, and of connections to it, into the service's; retries."""
 
 import re
 import threading
@@ -27,17 +27,17 @@ from analytics_service.errors import (
 )
 
 ANY_FAILURE = (Exception, PanicException)
-"""Caught by threads that continue after a failure. Polars does not derive its panics from Exception."""
+"""Caught by threads that continue after a failure. Panics of Polars do not derive from Exception."""
 
 
 class Reporter(Protocol):
     """Shows the progress of a long operation."""
 
     def stage(self, label: str, total: int) -> None:
-        """A stage of `total` units begins; 0 if nobody knows."""
+        """A stage of `total` units begins; 0 if unknown."""
 
     def advance(self, count: int) -> None:
-        """Another `count` units of the stage are done."""
+        """`count` more units of the stage are done."""
 
 
 _T = TypeVar("_T")
@@ -45,10 +45,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """Calls a function until it succeeds, for at most `seconds` in all, then raises its last error. 0 means once.
+    """Calls a function until it succeeds, for at most `seconds`, then raises its last error. 0 means once.
 
-    Only `errors` are retried. `wait` pauses and, like `threading.Event.wait`, returns true to give up.
-    `on_retry` is called before each pause with the error and the length of the pause in seconds.
+    Only `errors` are retried. `wait` pauses, and returns true to give up, like `threading.Event.wait`. `on_retry` is
+    called before each pause with the error and the seconds of the pause.
     """
 
     seconds: float = 0.0
@@ -59,7 +59,6 @@ class Retries:
     on_retry: Callable[[BaseException, float], None] = lambda error, pause: None
 
     def __call__(self, act: Callable[[], _T], /) -> _T:
-        """The result of the function."""
         failures: list[BaseException] = []
 
         def before_pause(call: RetryCallState) -> None:
@@ -82,7 +81,7 @@ class Retries:
         return retrying(act)
 
     def _is_too_late(self, call: RetryCallState) -> bool:
-        """Whether the next attempt would begin after the time is up. Pauses count in full, even if cut short."""
+        """Whether the next attempt would begin too late. Pauses count in full, even if cut short."""
         elapsed = max(call.seconds_since_start or 0.0, call.idle_for)
         return elapsed + call.upcoming_sleep > self.seconds
 
@@ -90,31 +89,30 @@ class Retries:
 # Calls without retrying.
 ONCE = Retries()
 
-
 # Transient errors of the server: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
 # NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
 _PASSING = frozenset({159, 202, 209, 210, 236, 241, 242, 252})
 # Transient errors of other servers of a cluster, or of ClickHouse Keeper: ALL_CONNECTION_TRIES_FAILED, NO_ZOOKEEPER,
-# TOO_FEW_LIVE_REPLICAS, UNKNOWN_STATUS_OF_INSERT, KEEPER_EXCEPTION, and of one that ends while it answers
-# ATTEMPT_TO_READ_AFTER_EOF.
+# TOO_FEW_LIVE_REPLICAS, UNKNOWN_STATUS_OF_INSERT, KEEPER_EXCEPTION, and ATTEMPT_TO_READ_AFTER_EOF if a server ends
+# while it answers.
 _PASSING_ELSEWHERE = frozenset({32, 225, 279, 285, 319, 999})
 # UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, which wrote nothing, and REPLICA_IS_NOT_IN_QUORUM.
-_QUORUM = {286: "still takes another INSERT into the table", 289: "lacks what other replicas have"}
-# UNFINISHED, and its message where only replicas that do not answer are left.
+_QUORUM = {286: "is still busy with another INSERT into the table", 289: "lacks rows of other replicas"}
+# UNFINISHED, and its message if only replicas that do not answer are left.
 _UNFINISHED, _INACTIVE = 341, "some replicas are inactive"
 # UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED.
 _REFUSED_USER = frozenset({192, 193, 194, 516})
-# UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is missing or older.
+# UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is missing or old.
 _NO_SCHEMA = frozenset({47, 60, 81})
-# NOT_ENOUGH_SPACE, and the message of other errors when the disk is full.
+# NOT_ENOUGH_SPACE, and the message of other errors if the disk is full.
 _DISK_FULL, _NO_SPACE = 243, "No space left on device"
-# The server's reason for refusing a statement, within the driver's message, and how much of it is shown.
+# The server's reason for refusing a statement within the driver's message, and the number of characters shown.
 _REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
 _REASON_CHARACTERS = 500
 
 
 def translate(error: Exception, operation: str, url: str) -> AnalyticsError:
-    """Our exception for an error of the driver, or of the connections below it, to the server at the URL."""
+    """Our exception for an error of the driver, or of a connection to the server at the URL."""
     if not isinstance(error, ClickHouseError):
         return unreachable(url, cause_of(error))
     if not isinstance(error, DatabaseError):
@@ -125,12 +123,12 @@ def translate(error: Exception, operation: str, url: str) -> AnalyticsError:
 def _of_server(error: DatabaseError, operation: str, url: str) -> AnalyticsError:
     if error.code in _NO_SCHEMA:
         return SchemaError(
-            f"ClickHouse lacks a table or column this version needs ({operation}); run `analytics-service migrate`.",
+            f"ClickHouse lacks a table or column of this version ({operation}); run `analytics-service migrate`.",
             reason_of(error),
         )
     if error.code in _REFUSED_USER:
         return AccessDenied(
-            f"ClickHouse at {url} refuses the user or the password; "
+            f"ClickHouse at {url} rejects the user or the password; "
             "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
         )
     if error.code == _DISK_FULL or _NO_SPACE in str(error):
@@ -143,7 +141,7 @@ def _of_server(error: DatabaseError, operation: str, url: str) -> AnalyticsError
         return QuorumPending(f"ClickHouse at {url} {_QUORUM[error.code]} ({operation}).")
     if error.code in _PASSING_ELSEWHERE or (error.code == _UNFINISHED and _INACTIVE in str(error)):
         return StoreUnavailable(
-            f"ClickHouse at {url} cannot reach all of its cluster ({operation}): {reason_of(error)}"
+            f"ClickHouse at {url} cannot reach all servers of its cluster ({operation}): {reason_of(error)}"
         )
     if error.code in _PASSING or (error.code is None and isinstance(error, OperationalError)):
         late = f": {reason_of(error)}" if " DDL task " in str(error) else "."
@@ -154,6 +152,6 @@ def _of_server(error: DatabaseError, operation: str, url: str) -> AnalyticsError
 
 
 def reason_of(error: DatabaseError) -> str:
-    """The server's reason for refusing a statement, on one line and without its version and address."""
+    """The server's reason for refusing a statement, on one line, without its version and address."""
     match = _REASON.search(str(error))
     return " ".join((match[1] if match else str(error)).split())[:_REASON_CHARACTERS]

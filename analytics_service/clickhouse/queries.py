@@ -5,19 +5,18 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-# Heads each query of a file in sql/queries.
+# The heading of a query in sql/queries.
 _HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 # The folder is a sibling of the package, in a checkout and in site-packages alike.
 _SQL = Path(__file__).resolve().parents[2] / "sql"
-# Limit of addresses in a parameter of a query, which may be 128 KiB long. An address has up to 90 characters.
+# Addresses of a query's parameter, which may be 128 KiB long. An address has up to 90 characters.
 MAX_ADDRESSES = 1_000
-# Fills the placeholders of a query: SQL by name of the placeholder, or names of the queries that together fill {parts}.
+# Values of a query's placeholders: SQL by placeholder, or names of the queries that together fill {parts}.
 Placeholders = Mapping[str, str] | Sequence[str]
 
 
 def named_query(name: str, parts: Placeholders) -> str:
-    """The query with this heading in sql/queries, with its placeholders filled; queries for {parts} are joined by
-    UNION ALL."""
+    """A query of sql/queries with its placeholders filled. UNION ALL joins the queries that fill {parts}."""
     if isinstance(parts, Mapping):
         return _filled(name, tuple(parts.items()))
     return _filled(name, (("parts", _union(tuple(parts))),))
@@ -29,7 +28,7 @@ def _filled(name: str, placeholders: tuple[tuple[str, str], ...]) -> str:
 
 
 def fill_placeholders(sql: str, placeholders: Mapping[str, str]) -> str:
-    """SQL with these placeholders filled, by name. Others, such as parameters, stay."""
+    """SQL with these placeholders filled, by name. Parameters stay."""
     for placeholder, filling in placeholders.items():
         sql = sql.replace(f"{{{placeholder}}}", filling)
     return sql
@@ -57,12 +56,11 @@ def query_texts(script: str) -> list[tuple[str, str]]:
 
 
 def without_comments(script: str) -> str:
-    """SQL without the lines that are comments."""
     return "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("--"))
 
 
 def sql_scripts(folder: str) -> list[Path]:
-    """All .sql files of a folder below sql/, by name."""
+    """The .sql files of a folder below sql/, by name."""
     return sorted((_SQL / folder).glob("*.sql"))
 
 
@@ -72,6 +70,6 @@ def split_statements(script: str) -> list[str]:
 
 
 def created_name(statement: str) -> str:
-    """The name of the table or view that a statement creates, if it does. Keywords are in capitals."""
+    """The name of the table or view that a statement creates, or an empty string. Keywords are in capitals."""
     words = statement.replace("{", " ").split()
     return next(filter(str.islower, words)) if words[0] == "CREATE" else ""

@@ -1,7 +1,5 @@
-"""Connections to ClickHouse, and the user at the other end of one within this machine, as Linux's /proc knows it.
-
-Nothing is sent to the embedded ClickHouse before the user of the listening process is verified (rule 9.1).
-"""
+"""Connections to ClickHouse. Before anything is sent to the embedded server, Linux's /proc must show that the listening
+process belongs to the right user (rule 9.1, verified listener)."""
 
 import http.client
 import io
@@ -21,17 +19,15 @@ from analytics_service.errors import StoreUnavailable
 
 _TCP_SOCKETS = Path("/proc/net/tcp")
 _PAUSE_MS = 1
-# A socket takes a time-out of 0 for none at all.
+# A time-out of 0 would make a socket non-blocking.
 _LEAST_SECONDS = 0.001
-# Seconds in which a server must accept a connection that has no time-out of its own.
+# Seconds for accepting a connection that has no time-out of its own.
 _SECONDS = 5.0
 
 
 def accepting_user(connection: socket.socket, seconds: float) -> int:
-    """The user id of the process that has accepted an IPv4 connection on this machine.
-
-    OSError when it is closed, or sends anything, before that; TimeoutError when it is not accepted in time.
-    """
+    """The user id of the process that has accepted an IPv4 connection on this machine. OSError if the connection is
+    closed, or receives anything, before that; TimeoutError if it is not accepted in time."""
     ends = f" {_written(*connection.getpeername())} {_written(*connection.getsockname())} "
     deadline = time.monotonic() + seconds
     events = select.poll()
@@ -43,7 +39,7 @@ def accepting_user(connection: socket.socket, seconds: float) -> int:
         for line in _TCP_SOCKETS.read_text("ascii").splitlines():
             if ends in line:
                 _, _, _, _, _, _, _, uid, _, inode, *_ = line.split()
-                # Before it is accepted, a connection has no inode, and its user id means nothing.
+                # Before a connection is accepted, it has no inode, and its user id means nothing.
                 if int(inode):
                     return int(uid)
         if time.monotonic() > deadline:
@@ -62,11 +58,13 @@ def require_user(connection: socket.socket, uid: int, seconds: float) -> None:
     except OSError as error:
         raise StoreUnavailable(f"The embedded ClickHouse did not accept a connection ({error}).") from error
     if accepting != uid:
-        raise StoreUnavailable("Another user's process listens where the embedded ClickHouse did. It was sent nothing.")
+        raise StoreUnavailable(
+            "A process of another user listens on the port of the embedded ClickHouse. Nothing was sent to it."
+        )
 
 
 class _Reads(io.RawIOBase):
-    """What a connection receives until its time-out is over: a time-out of a socket holds for each read."""
+    """Bounds all reads of a connection by its time-out; a socket's time-out bounds each read by itself."""
 
     def __init__(self, reads: io.RawIOBase, connection: socket.socket) -> None:
         self._reads, self._connection = reads, connection
@@ -85,7 +83,7 @@ class _Reads(io.RawIOBase):
 
 
 class _Response(http.client.HTTPResponse):
-    """An answer that ends when the time-out of its connection is over, however slowly its bytes come."""
+    """A response that must end within its connection's time-out, however slowly bytes arrive."""
 
     def __init__(self, sock: socket.socket, *arguments: Any, **options: Any) -> None:
         super().__init__(sock, *arguments, **options)
@@ -93,13 +91,12 @@ class _Response(http.client.HTTPResponse):
 
 
 class Connection(HTTPConnection):
-    """A connection that has so many seconds to send each part of a body. By default it has those of connecting."""
+    """A connection with `sending_seconds` for each part of a body; the default is the time-out of connecting."""
 
     sending_seconds = 30.0
     response_class = _Response
 
     def request(self, *arguments: Any, **options: Any) -> None:
-        """Send a request."""
         if self.is_closed:
             self.connect()
         self.timeout = cap_timeout(self.sending_seconds)
@@ -107,15 +104,13 @@ class Connection(HTTPConnection):
 
 
 class TlsConnection(Connection, HTTPSConnection):
-    """The same with TLS."""
+    """A connection with TLS."""
 
 
 def connection_to(folder: Path) -> type[Connection]:
-    """Connections to the server that is announced in a data folder, whatever address they are given.
-
-    Each new connection looks the server up again, so it finds a server that was restarted on another port.
-    StoreUnavailable when there is none, or when a process of another user listens there.
-    """
+    """Connections to the server that is announced in a data folder, whatever address they are given. Each connection
+    looks the server up, so it finds a server that was restarted on another port. StoreUnavailable if there is none, or
+    if a process of another user listens there."""
 
     class Announced(Connection):
         def connect(self) -> None:

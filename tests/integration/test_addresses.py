@@ -42,7 +42,7 @@ def unreachable(url: str, cause: str) -> str:
     ("url", "cause"),
     [
         ("http://127.0.0.1:1", "connection refused"),
-        ("http://clickhouse.invalid:8123", "the name of the host is not known"),
+        ("http://clickhouse.invalid:8123", "the host name is unknown"),
     ],
 )
 def test_an_address_where_nothing_answers_is_told(server: Settings, url: str, cause: str) -> None:
@@ -53,7 +53,7 @@ def test_the_native_port_is_told(server: Settings) -> None:
     config = (server.data_dir / "clickhouse" / "config.xml").read_text("utf-8")
     (port,) = re.findall("<tcp_port>([0-9]+)<", config)
     url = f"http://127.0.0.1:{port}"
-    cause = "this is the port of the native protocol, and the service needs that of HTTP"
+    cause = "this is its port for the native protocol; use its HTTP port"
     assert fault(replace(server, clickhouse_url=url)) == unreachable(url, cause)
 
 
@@ -66,7 +66,7 @@ def test_https_to_a_port_of_http_is_told(server: Settings) -> None:
 def test_a_wrong_password_is_told_and_not_shown(server: Settings) -> None:
     told = fault(replace(server, clickhouse_password=server.clickhouse_password[::-1]))
     assert told == (
-        f"ClickHouse at {server.clickhouse_url} refuses the user or the password; "
+        f"ClickHouse at {server.clickhouse_url} rejects the user or the password; "
         "check ANALYTICS_CLICKHOUSE_USER and ANALYTICS_CLICKHOUSE_PASSWORD."
     )
 

@@ -61,8 +61,8 @@ def test_an_answer_that_lacks_its_end_is_refused() -> None:
     ("code", "message"),
     [
         # Another INSERT into the table is under way on another server.
-        (286, r"at http://a:8123 still takes another INSERT into the table \(query read_owner\)"),
-        (289, r"at http://a:8123 lacks what other replicas have \(query read_owner\)"),
+        (286, r"at http://a:8123 is still busy with another INSERT into the table \(query read_owner\)"),
+        (289, r"at http://a:8123 lacks rows of other replicas \(query read_owner\)"),
     ],
 )
 def test_what_waits_for_other_replicas_is_tried_again_in_a_moment(code: int, message: str) -> None:
@@ -83,10 +83,10 @@ _TIMED_OUT = "Timeout exceeded while reading from socket"
             279,
             f"All connection tries failed. Log: \n\n{_TIMED_OUT} (socket (127.0.0.1:13138), receive timeout 1000 ms)"
             "\n\n: While executing Remote.",
-            r"ClickHouse at http://a:8123 cannot reach all of its cluster \(query read_owner\): All conn",
+            r"ClickHouse at http://a:8123 cannot reach all servers of its cluster \(query read_owner\): All conn",
         ),
         (209, f"{_TIMED_OUT} (127.0.0.1:19333, receive timeout 2000 ms): While executing Remote.", "cannot answer now"),
-        (341, "Mutation is not finished because some replicas are inactive right now: r2.", "cannot reach all of its"),
+        (341, "Mutation is not finished because some replicas are inactive right now: r2.", "cannot reach all servers"),
         (159, "Distributed DDL task /ddl/query-1 is not finished on 1 of 3 hosts", r"now \(query read_owner\): "),
         (241, "Memory limit (total) exceeded.", r"ClickHouse at http://a:8123 cannot answer now \(query read_owner\)"),
     ],

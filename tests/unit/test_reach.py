@@ -15,7 +15,7 @@ def test_a_certificate_that_is_refused_is_told_with_the_reason() -> None:
     told = cause_of(urllib3.exceptions.SSLError(refused))
     assert told == (
         "its certificate is refused: self-signed certificate; "
-        "SSL_CERT_FILE may name the file of the authority that signed it"
+        "set SSL_CERT_FILE to the certificate of the authority that signed it"
     )
 
 

@@ -23,7 +23,7 @@ def test_only_the_expected_user_may_have_accepted_a_connection(listener: socket.
         accepted, _ = listener.accept()
         with accepted:
             require_user(connection, os.geteuid(), 5)
-            with pytest.raises(StoreUnavailable, match="Another user's process listens"):
+            with pytest.raises(StoreUnavailable, match="A process of another user listens"):
                 require_user(connection, os.geteuid() + 1, 5)
 
 
