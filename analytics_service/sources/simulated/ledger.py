@@ -1,4 +1,4 @@
-"""The simulated protocol from its launch on: its state at any second is the fold of its transactions."""
+"""The simulated protocol from its launch on: its state at any second is the result of its transactions."""
 
 import threading
 from collections import Counter, deque
@@ -22,15 +22,15 @@ from analytics_service.sources.simulated.universe import LISTINGS, ORIGINS, UNIT
 _LTVS = {one: (int(rules.allowable_ltv * 100), int(rules.liquidation_ltv * 100)) for one, rules in COLLATERALS.items()}
 _CONTRACTS = {name: people.contract_address(name) for name in ("markets", "staking", "bank", "unlocks", "war chest")}
 _PTK = CONFIG.ptoken
-# In `UNIT`. Liquidators leave smaller debts (USD) alone.
+# In `UNIT`. Liquidators ignore smaller debts (USD).
 _WORTHWHILE = 100 * UNIT
 _TARGET, _WIDTH = (int(ratio * UNIT) for ratio in (CONFIG.target_liquidation_health, CONFIG.dynamic_discount_width))
 _BOOST, _STAKED = (int(ratio * UNIT) for ratio in (CONFIG.staking_health_modifier, CONFIG.stake_collateral_ratio))
 
 
 class Standing(NamedTuple):
-    """An account in `UNIT` USD: its collaterals and debts by asset, what it may owe more, and what it may owe before it
-    is liquidated. Health (rule 6.4) is in `UNIT`, too."""
+    """An account in `UNIT` USD: collaterals and debts by asset, the debt that it may add, and its liquidation limit.
+    Health (rule 6.4, account health) is in `UNIT`, too."""
 
     collaterals: dict[str, int]
     debts: dict[str, int]
@@ -40,10 +40,8 @@ class Standing(NamedTuple):
 
 
 class Turn:
-    """What a user does, or a liquidator with its account, by the protocol's rules, and the events that tell it.
-
-    Changes the state. With events it is a transaction, which has a second of its own.
-    """
+    """A user's next actions by the protocol's rules, or a liquidation of its account. A turn changes the state. A turn
+    with events is a transaction, with a second of its own."""
 
     def __init__(self, seed: str, state: WorldState) -> None:
         due, self._user, self._step = state.agenda[0]
@@ -53,32 +51,32 @@ class Turn:
         self._draws = Draws(f"{seed}|{self._user}|{self._step}")
         self._mine = Amounts(state.users[self._user])
         self._is_first = self._step < len(self._wishes)
-        self._told: list[Event] = []
+        self._events: list[Event] = []
 
     def take(self) -> None:
-        """Do what is due first, and put the user's next turn in the agenda."""
+        """Take the first turn of the agenda, and schedule the user's next turn."""
         for key in self._savings if self._step == 0 else ():
             self._mine[key] += self._savings[key]
         wish = self._wishes[self._step % len(self._wishes)]
         getattr(self, f"_{wish.act}")(wish)
         self._state.put(self._user, self._mine)
-        if self._told:
+        if self._events:
             self._state.second = self._second
         wait = (11, 95) if self._is_first else (self._pace // 2, self._pace * 3 // 2)
         heapreplace(self._state.agenda, (self._second + self._draws.between(*wait), self._user, self._step + 1))
 
     def events(self) -> Iterator[Event]:
-        """The events, with prices. Ask before the next turn changes the state."""
+        """The events, with prices. Call it before the next turn changes the state."""
         transaction = f"{self._user}-{self._step}"
         tx_hash = sha256(f"{self._seed}|{transaction}".encode()).hexdigest().upper()
-        for item, event in enumerate(self._told):
+        for item, event in enumerate(self._events):
             price = fraction(self._price(event.asset_id))
             decimals = len(str(UNITS[event.asset_id])) - 1
             usd = None if event.amount is None else usd_value(event.amount, decimals, price)
             yield replace(event, id=f"{transaction}-{item}", usd=usd, price=price, tx_hash=tx_hash)
 
     def _claim(self, _: Wish) -> None:
-        """All that is free."""
+        """Claim everything that can be claimed."""
         ended = [key for key in self._mine if key.of == "unbonding" and key.account <= self._second]
         unbonded, rewards = sum(self._mine[key] for key in ended), self._mine[Key("claimable")]
         self._mine.update(dict.fromkeys((*ended, Key("claimable")), 0))
@@ -87,7 +85,7 @@ class Turn:
         self._settle(Action.CLAIM_REWARDS, _PTK, rewards, "staking")
 
     def _lend(self, wish: Wish) -> None:
-        """More where more is borrowed, so that utilization stays in the middle."""
+        """Lend more where more is borrowed, so that utilization stays moderate."""
         receipt = wish.key.asset_id
         pool = self._pool(ORIGINS[receipt])
         owned = sum(amount for key, amount in self._mine.items() if key.asset_id == receipt)
@@ -117,7 +115,7 @@ class Turn:
         self._settle(action, asset_id, change, account_index=index)
 
     def _stake(self, wish: Wish) -> None:
-        """More or less in a pool. Rewards so far are earned, and those before can be claimed."""
+        """Stake more or less in a pool. Rewards up to now become unclaimed, and earlier rewards claimable."""
         mine, state, (_, index, number) = self._mine, self._state, wish.key
         pool, earned, staked = POOLS[int(number)], Key("earned", index, number), mine[wish.key]
         if change := self._change(staked, wish.size):
@@ -128,9 +126,9 @@ class Turn:
             mine[wish.key] += change
             mine[Key("unbonding", self._second + pool.duration)] = max(-change, 0)
             self._receive(_PTK, min(-change, 0))
-            self._tell(Action.BOND if change > 0 else Action.UNBOND, _PTK, abs(change), "staking", account_index=index)
+            self._emit(Action.BOND if change > 0 else Action.UNBOND, _PTK, abs(change), "staking", account_index=index)
         if number in CASCADING:
-            self._tell(Action.CASCADE, _PTK, None, "staking")
+            self._emit(Action.CASCADE, _PTK, None, "staking")
 
     def _send(self, _: Wish) -> None:
         key = self._draws.pick(sorted(key for key in self._mine if key.of == "wallet" and key.asset_id in LISTINGS))
@@ -139,16 +137,16 @@ class Turn:
             self._mine[key] -= amount
             theirs = self._state.users[to]
             self._state.put(to, Amounts({**theirs, key: theirs[key] + amount}))
-            self._tell(Action.SEND, key.asset_id, amount, "bank", destination=user_address(to))
+            self._emit(Action.SEND, key.asset_id, amount, "bank", destination=user_address(to))
 
     def _flash_loan(self, _: Wish) -> None:
-        """A part of what can be borrowed from a pool, to which the fee goes."""
+        """Borrow a part of a pool, and return it with the fee."""
         pool = self._pool(self._draws.pick(tuple(LENT)))
         amount = pool.lendable * self._draws.between(1, 50) // 100
         if fee := int(amount * CONFIG.flash_loan_fee):
             self._put(pool._replace(reserves=pool.reserves + fee))
-            self._tell(Action.BORROW_FLASH_LOAN, pool.asset_id, amount)
-            self._tell(Action.RETURN_FLASH_LOAN, pool.asset_id, amount + fee)
+            self._emit(Action.BORROW_FLASH_LOAN, pool.asset_id, amount)
+            self._emit(Action.RETURN_FLASH_LOAN, pool.asset_id, amount + fee)
 
     def _war_chest(self, _: Wish) -> None:
         """Claim the fees of a pool."""
@@ -158,23 +156,23 @@ class Turn:
             self._settle(Action.CLAIM_WAR_CHEST, pool.asset_id, pool.reserves, "war chest")
 
     def _unlock(self, wish: Wish) -> None:
-        """An arrangement is created, what has not unlocked is taken back, or what has is claimed."""
+        """Create an arrangement, reclaim its locked amount, or claim its unlocked amount."""
         number, now, listed = wish.key.account, from_unix(self._second), self._state.arrangements
         amounts = unlock_amounts(listed[number], now)
         if self._is_first:
-            self._tell(Action.CREATE_TOKEN_UNLOCK, _PTK, amounts.amount, "unlocks")
+            self._emit(Action.CREATE_TOKEN_UNLOCK, _PTK, amounts.amount, "unlocks")
         elif number == people.RECLAIMED and not amounts.reclaimed:
             listed[number] = replace(listed[number], reclaimed_at=now)
-            self._tell(Action.RECLAIM_TOKEN_UNLOCK, _PTK, amounts.locked, "unlocks")
+            self._emit(Action.RECLAIM_TOKEN_UNLOCK, _PTK, amounts.locked, "unlocks")
         elif amounts.claimable:
             listed[number] = replace(listed[number], claimed=amounts.claimed + amounts.claimable, last_claimed_at=now)
             self._settle(Action.CLAIM_TOKEN_UNLOCK, _PTK, amounts.claimable, "unlocks")
 
     def _liquidate(self, index: int, account: Standing) -> bool:
-        """Repay debt, and take collateral of the same value and the discount, until health is at its target.
+        """Repay debt, and seize collateral of equal value plus the discount, until health is at its target.
 
-        The discount grows as health falls. Nobody liquidates where that would lower the account's health. Liquidators
-        want no receipt tokens.
+        The discount grows as health decreases. Nobody liquidates if that would lower the account's health. Liquidators
+        accept no receipt tokens.
         """
         owed, health, secured = sum(account.debts.values()), account.health, account.secured
         debt_id = max(account.debts, key=lambda asset_id: account.debts[asset_id])
@@ -191,8 +189,8 @@ class Turn:
         taken = self._bought(taken_id, self._worth(debt_id, repaid) * factor // UNIT)
         self._put(pool.borrowed(-repaid), key)
         self._mine[Key("collateral", index, taken_id)] -= taken
-        self._tell(Action.LIQUIDATE, debt_id, repaid, account_index=index, leg=Leg.DEBT)
-        self._tell(Action.LIQUIDATE, taken_id, taken, account_index=index, leg=Leg.COLLATERAL)
+        self._emit(Action.LIQUIDATE, debt_id, repaid, account_index=index, leg=Leg.DEBT)
+        self._emit(Action.LIQUIDATE, taken_id, taken, account_index=index, leg=Leg.COLLATERAL)
         return True
 
     def _standing(self, index: int) -> Standing:
@@ -214,18 +212,18 @@ class Turn:
         health = secured * UNIT // owed + boost if owed else 10 * UNIT
         return Standing(collaterals, debts, max(allowed - owed, 0), secured, health)
 
-    def _tell(self, action: Action, asset_id: str, amount: int | None, to: str = "markets", **fields: Any) -> None:
+    def _emit(self, action: Action, asset_id: str, amount: int | None, to: str = "markets", **fields: Any) -> None:
         address, at = user_address(self._user), from_unix(self._second)
-        self._told.append(Event("", action, asset_id, address, at, amount, contract=_CONTRACTS[to], **fields))
+        self._events.append(Event("", action, asset_id, address, at, amount, contract=_CONTRACTS[to], **fields))
 
     def _settle(self, action: Action, asset_id: str, amount: int, *to: str, **fields: Any) -> None:
-        """Receive an amount, or pay it, if negative, and tell it."""
+        """Receive an amount, or pay it if negative, with an event."""
         if amount:
             self._receive(asset_id, amount)
-            self._tell(action, asset_id, abs(amount), *to, **fields)
+            self._emit(action, asset_id, abs(amount), *to, **fields)
 
     def _receive(self, asset_id: str, amount: int) -> None:
-        """Or pay, if negative: up to half of the wallet. The rest comes over a bridge, which is no event."""
+        """Receive an amount. A negative amount is paid: up to half of the wallet, and the rest over a bridge."""
         key = Key("wallet", 0, asset_id)
         self._mine[key] += max(amount, -(self._mine[key] // 2))
 
@@ -233,18 +231,18 @@ class Turn:
         return self._state.pools[asset_id].at(self._second)
 
     def _put(self, pool: Pool, key: Key | None = None) -> None:
-        """A changed pool. The user has its new receipts or shares, or had those that are gone."""
+        """Store a changed pool. The user's receipts or shares, named by `key`, change with it."""
         before, self._state.pools[pool.asset_id] = self._state.pools[pool.asset_id], pool
         if key:
             self._mine[key] += pool.shares - before.shares + pool.receipts - before.receipts
 
     def _change(self, now: int, wanted: int) -> int:
-        """Up to a third more or less than what is wanted, but not for less than a tenth."""
+        """The change to the wanted amount, a third more or less; 0 if it is less than a tenth."""
         change = wanted * self._draws.between(667, 1_333) // 1_000 - now
         return change if abs(change) * 10 > wanted else 0
 
     def _price(self, asset_id: str) -> int:
-        """The oracle's price; that of a receipt token follows from what it redeems now (rule 4.6)."""
+        """The oracle's price; for a receipt token, the price of its redemption now (rule 4.6, receipt prices)."""
         usd: int = usd_price(self._seed, ORIGINS.get(asset_id, asset_id), self._second)
         return self._pool(ORIGINS[asset_id]).redeemed(usd) or usd if asset_id in ORIGINS else usd
 
@@ -256,7 +254,7 @@ class Turn:
 
 
 class WorldLedger:
-    """Keeps the states at the starts of days, each made from the one before when it is first asked for."""
+    """Keeps the states at the starts of days, each computed from the day before on first use."""
 
     def __init__(self, seed: str) -> None:
         agenda = [(LAUNCH + user * 6 * HOUR, user, 0) for user in range(people.USERS)]
@@ -265,7 +263,7 @@ class WorldLedger:
         self._days = [WorldState([Amounts()] * people.USERS, pools, people.ARRANGEMENTS, agenda, Counter())]
 
     def at(self, second: int) -> WorldState:
-        """The state after all that happens up to a second."""
+        """The state after all transactions up to a second."""
         day = max(second - LAUNCH, 0) // DAY
         with self._lock:
             while len(self._days) <= day:
@@ -273,7 +271,7 @@ class WorldLedger:
         return self._after(self._days[day], second)
 
     def events(self, after: int, until: int) -> list[Event]:
-        """The events of the seconds after `after` up to `until`, oldest first."""
+        """The events after the second `after`, up to `until` included, oldest first."""
         return [event for turn in self._turns(self.at(after), until) for event in turn.events()]
 
     def _after(self, state: WorldState, second: int) -> WorldState:

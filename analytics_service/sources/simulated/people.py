@@ -1,4 +1,4 @@
-"""The users of the simulated protocol. Their addresses are the same for every seed, so that they can be quoted."""
+"""The users of the simulated protocol. Their addresses do not depend on the seed, so that documents can name them."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -14,14 +14,14 @@ from analytics_service.sources.simulated.universe import ASSETS, LISTINGS, ORIGI
 
 USERS = 100
 _PREFIX = "ptcl"
-# What an amount of a user is. A debt is in shares. A stake has its pool in place of an asset; beside it is what a unit
-# of weight had earned when it last changed. An unbonding amount has the second of its end in place of an account.
+# Kinds of a user's amounts. A debt is in shares. A stake has its pool in place of an asset, and `earned` is the reward
+# of a unit of weight when the stake last changed. An unbonding amount has the second of its end in place of an account.
 # Rewards are unclaimed, then claimable, then claimed.
 Of = Literal["wallet", "collateral", "debt", "stake", "earned", "unbonding", "unclaimed", "claimable", "claimed"]
 
 
 class Key(NamedTuple):
-    """What one of a user's amounts is, in which account and asset."""
+    """The key of a user's amount: kind, account and asset."""
 
     of: Of
     account: int = 0
@@ -29,8 +29,8 @@ class Key(NamedTuple):
 
 
 class Wish(NamedTuple):
-    """What a user does in a turn: `act` names a method of `Turn`. `size` is how much it wants there to be of `key`, in
-    denom units, a third more or less; of receipt tokens, what they redeem."""
+    """A user's plan for a turn: `act` names a method of `Turn`. `size` is the wanted amount of `key` in denom units, a
+    third more or less; for receipt tokens, the amount that they redeem."""
 
     act: str
     key: Key = Key("wallet")
@@ -38,7 +38,6 @@ class Wish(NamedTuple):
 
 
 def contract_address(name: str) -> str:
-    """The address of a contract of the protocol."""
     return bech32_address(_PREFIX, sha256(name.encode()).digest())
 
 
@@ -49,16 +48,16 @@ def user_address(number: int) -> str:
     return f"0x{digest.hex()}" if number % 8 == 7 else bech32_address(_PREFIX, digest)
 
 
-# It has one of everything: no part of its position is empty.
+# No part of its position is empty.
 RICH_ADDRESS = user_address(0)
-# Has no position.
+# An address without a position.
 EMPTY_ADDRESS = bech32_address(_PREFIX, sha256(b"nobody").digest()[:20])
 
 
 @lru_cache(maxsize=4_000)
 def profile(seed: str, number: int) -> tuple[int, dict[Key, int], list[Wish]]:
-    """The seconds between a user's turns, the amounts that it brings along, and its wishes, which take turns. The first
-    turn of each comes within minutes. Those who wait for unlocks look after them often."""
+    """The mean seconds between a user's turns, its initial amounts, and its wishes, which it goes through in a cycle.
+    The first turn for each wish comes within minutes. Users with unlock arrangements have more turns."""
     draws, address = Draws(f"{seed}|user|{number}"), user_address(number)
     savings = {asset_id: _units(seed, asset_id, draws.sized(5, 10)) for asset_id in draws.sample(LISTINGS, 2)}
     savings |= {"native;umystery": 123_456_789} if address == RICH_ADDRESS else {}
@@ -72,7 +71,8 @@ def profile(seed: str, number: int) -> tuple[int, dict[Key, int], list[Wish]]:
 
 
 def _plan(seed: str, draws: Draws, *, is_rich: bool) -> Iterator[Wish]:
-    """What must be there first comes first. The collaterals of an account are worth the same, and so are its debts."""
+    """Wishes of markets, prerequisites first. The collaterals of an account have equal values, and so have its
+    debts."""
     if is_rich:
         yield Wish("war_chest")
     receipts, usd = draws.sample(ORIGINS, len(ORIGINS) if is_rich else draws.below(4)), 100_000
@@ -91,12 +91,12 @@ def _plan(seed: str, draws: Draws, *, is_rich: bool) -> Iterator[Wish]:
 
 
 def _units(seed: str, asset_id: str, usd: int) -> int:
-    """The denom units that an amount of USD buys at launch."""
+    """The denom units that an amount of USD buys at the launch."""
     return usd * UNIT * UNITS[asset_id] // usd_price(seed, ORIGINS.get(asset_id, asset_id), LAUNCH)
 
 
 def _arrangement(user: int, index: int, member_class: MemberClass, tokens: int, *days: int | None) -> Arrangement:
-    """As it begins. Days from launch: those at which it begins, ends (a lump sum has none), and expires."""
+    """A new arrangement. `days` after the launch: beginning, end (None for a lump sum), and expiry."""
     begins, ends, expires = (None if day is None else from_unix(LAUNCH + day * DAY) for day in days)
     kind = ScheduleKind.LINEAR if ends else ScheduleKind.LUMP_SUM
     terms = (kind, tokens * TOKEN, 0, begins or from_unix(LAUNCH), ends, expires)
@@ -115,10 +115,10 @@ ARRANGEMENTS = [
     _arrangement(3, 2, MemberClass.INVESTOR, 750_000, 3_652, None, None),
     _arrangement(3, 3, MemberClass.INVESTOR, 70_000_000, 0, 1_095, None),
 ]
-# The arrangement of which the rest is reclaimed, when its member looks after it for the second time.
+# The arrangement whose locked amount is reclaimed, in the second turn of its wish.
 RECLAIMED = 2
 
-# A contract that swaps every denom for every other denom, and one that swaps only for one of them.
+# A contract that swaps every denom for every other denom, and a contract that swaps to a single denom.
 SWAP_CONTRACT = contract_address("swap")
 _DENOMS = [asset.symbol_denom for asset in ASSETS if asset.kind is not AssetKind.RECEIPT]
 SWAPS = [

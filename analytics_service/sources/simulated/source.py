@@ -1,4 +1,4 @@
-"""The simulated protocol as a source: what it shows of its state at a second, as records of the domain."""
+"""The simulated protocol as a source: its state at a second, as domain records."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,10 +19,8 @@ from analytics_service.sources.simulated.state import WorldState, fraction
 
 
 class SimulatedSource(Source):
-    """A protocol made up from a seed. It has a state at every whole second, past or future.
-
-    Before launch, 2025-01-01, there are assets, prices and empty markets, but neither positions nor events.
-    """
+    """A protocol that is generated from a seed. It has a state at every whole second, past or future. Before the
+    launch, 2025-01-01, it has assets, prices and empty markets, but neither positions nor events."""
 
     simulated = True
     may_hang = False
@@ -49,7 +47,7 @@ class SimulatedSource(Source):
         return [Price(asset_id, from_unix(second), fraction(usd)) for asset_id, usd in quoted.items()]
 
     def markets(self, at: datetime) -> Sequence[Market]:
-        """Every market, in ascending order of asset id; before launch all are empty."""
+        """All markets, in ascending order of asset id; before the launch they are empty."""
         state, second = self._state(at)
         posted, markets = state.sums("collateral"), []
         for asset_id in sorted({*terms.COLLATERALS, *terms.LENT}):
@@ -87,7 +85,7 @@ class SimulatedSource(Source):
         )
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
-        """Every arrangement; the same agreements for every seed."""
+        """All arrangements; their terms do not depend on the seed."""
         (state, _), held = self._state(at), Key("wallet", 0, terms.CONFIG.ptoken)
         members = {people.user_address(user): amounts for user, amounts in enumerate(state.users)}
         staked = {address: sum(n for key, n in one.items() if key.of == "stake") for address, one in members.items()}

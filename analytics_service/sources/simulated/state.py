@@ -14,10 +14,10 @@ from analytics_service.sources.simulated.people import Key, Of, user_address
 from analytics_service.sources.simulated.terms import CURVES, LAUNCH, LENT, POOLS, issued
 from analytics_service.sources.simulated.universe import ORIGINS, UNIT
 
-# Stakes in these pools move to the next by themselves, ten years after launch.
+# Stakes in these pools move to the next pool by themselves, ten years after the launch.
 CASCADING = "12"
 _MOVES_AT = from_unix(LAUNCH + 3_650 * DAY)
-# The part of the interest that lenders get, and the highest utilization, in `UNIT`.
+# Lenders' part of the interest, and the highest utilization, in `UNIT`.
 _KEPT = {asset_id: UNIT - int(config.interest_fee * UNIT) for asset_id, config in LENT.items()}
 _LIMITS = {asset_id: int(config.borrow_halt_utilization * UNIT) for asset_id, config in LENT.items()}
 
@@ -25,8 +25,8 @@ _LIMITS = {asset_id: int(config.borrow_halt_utilization * UNIT) for asset_id, co
 class Pool(NamedTuple):
     """A pool in denom units as of the second `since` of its last event, such as a deposit or a loan.
 
-    Its rates follow from its utilization then, and hold until the next. Divisions leave the remainder in the pool, so
-    it always has what it owes. `reserves` are the fees, and `utilization_seconds` is in `UNIT`.
+    Its utilization then decides its rates until the next event. Divisions leave remainders in the pool, so it is always
+    solvent. `reserves` are fees, and `utilization_seconds` is in `UNIT`.
     """
 
     asset_id: str
@@ -45,18 +45,18 @@ class Pool(NamedTuple):
 
     @property
     def apr(self) -> int:
-        """The rate that borrowers pay, in `UNIT`."""
+        """The borrow rate, in `UNIT`."""
         base, slope, steep, kink = CURVES[self.asset_id]
         below, above = min(self.used, kink), max(self.used - kink, 0)
         return base + slope * below // kink + steep * above // (UNIT - kink)
 
     @property
     def lendable(self) -> int:
-        """What can be borrowed, or redeemed, before utilization reaches its limit."""
+        """The amount that can be borrowed, or redeemed, before utilization reaches its limit."""
         return max(_LIMITS[self.asset_id] * self.principal // UNIT - self.balance, 0)
 
     def at(self, second: int) -> "Pool":
-        """The pool at a later second, with the interest since. A fee of it is kept from lenders."""
+        """The pool at a later second, with the interest since, of which a fee goes to the reserves."""
         seconds, used = second - self.since, self.used
         interest = self.balance * self.apr * seconds // (UNIT * SECONDS_PER_YEAR)
         earned = interest * _KEPT[self.asset_id] // UNIT
@@ -65,25 +65,25 @@ class Pool(NamedTuple):
         return Pool(self.asset_id, second, principal, self.receipts, balance, self.shares, reserves, accumulated)
 
     def lent(self, amount: int) -> "Pool":
-        """After a deposit, for which there are new receipts, or a redemption, if negative. Rounded for the pool."""
+        """The pool after a deposit, which issues receipts, or a redemption if negative. Rounds in the pool's favour."""
         receipts = amount * self.receipts // self.principal if self.receipts else amount
         return self._replace(principal=self.principal + amount, receipts=self.receipts + receipts)
 
     def borrowed(self, amount: int) -> "Pool":
-        """After a loan, which is owed by new shares, or a return, if negative. Rounded for the pool."""
+        """The pool after a loan, which issues shares, or a return if negative. Rounds in the pool's favour."""
         shares = -(-amount * self.shares // self.balance) if self.shares else amount
         return self._replace(balance=self.balance + amount, shares=self.shares + shares)
 
     def redeemed(self, receipts: int) -> int:
-        """What lenders get for receipts."""
+        """The amount that receipts redeem."""
         return receipts * self.principal // self.receipts if self.receipts else 0
 
     def owed(self, shares: int) -> int:
-        """What must be returned for shares."""
+        """The amount that shares owe."""
         return -(-shares * self.balance // self.shares) if self.shares else 0
 
     def markets(self, second: int) -> tuple[LendMarket, DebtMarket]:
-        """What is shown at a second: the rates in force, and the interest so far."""
+        """The pool's markets at a second, with present rates, and interest up to then."""
         now = self.at(second)
         lend_apr, apr = fraction(self.apr * self.used * _KEPT[self.asset_id] // UNIT**2), fraction(self.apr)
         accumulated = fraction(now.utilization_seconds)
@@ -97,7 +97,7 @@ def fraction(units: int) -> Decimal:
 
 
 class Amounts(dict[Key, int]):
-    """What a user has. What it lacks is 0."""
+    """A user's amounts; missing amounts are 0."""
 
     def __missing__(self, _: Key) -> int:
         return 0
@@ -105,10 +105,10 @@ class Amounts(dict[Key, int]):
 
 @dataclass(slots=True)
 class WorldState:
-    """The amounts of each user, the pools, and a heap of the second, the user and the number of each user's next turn.
+    """The amounts of each user, the pools, and the agenda: a heap of second, user and number of each user's next turn.
 
     `totals` are sums of amounts by kind and asset. A unit of staked weight had earned `rewards`, in `UNIT`, at the
-    second `rewarded`. `second` is that of the last transaction: no other has the same.
+    second `rewarded`. `second` is the second of the last transaction; each transaction has its own.
     """
 
     users: list[Amounts]
@@ -121,12 +121,12 @@ class WorldState:
     second: int = LAUNCH - 1
 
     def copy(self) -> "WorldState":
-        """A state that can be changed without changing this one. Both share what has not changed."""
+        """A copy that can be changed by itself. Unchanged parts are shared."""
         lists = self.users.copy(), self.pools.copy(), self.arrangements.copy(), self.agenda.copy(), self.totals.copy()
         return WorldState(*lists, self.rewards, self.rewarded, self.second)
 
     def put(self, user: int, amounts: Amounts) -> None:
-        """Replace the amounts of a user. Those of 0 are left out."""
+        """Replace the amounts of a user. Drops amounts of 0."""
         before, self.users[user] = self.users[user], Amounts({key: n for key, n in amounts.items() if n})
         for key, amount in amounts.items():
             if amount != before[key]:
@@ -137,13 +137,13 @@ class WorldState:
         return Counter({asset_id: amount for (kind, asset_id), amount in self.totals.items() if kind == of})
 
     def rewards_at(self, second: int) -> int:
-        """What a unit of staked weight has earned by a second, in `UNIT`. Stakes share all that is emitted."""
+        """The reward of a unit of staked weight by a second, in `UNIT`. Stakes share the whole emission."""
         weight = sum(int(pool.reward_weight * self.totals["stake", str(pool.index)]) for pool in POOLS)
         emitted = issued(second) - issued(self.rewarded)
         return self.rewards + (emitted * UNIT // weight if weight else 0)
 
     def position(self, user: int, second: int) -> Position:
-        """What is shown of a user at a second."""
+        """The position of a user at a second."""
         amounts = self.users[user]
         items = [(*key, amount) for key, amount in sorted(amounts.items())]
 

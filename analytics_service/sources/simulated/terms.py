@@ -1,4 +1,4 @@
-"""The rules of the simulated protocol: its markets, and its token. The same for every seed."""
+"""The rules of the simulated protocol's markets and token. They do not depend on the seed."""
 
 from decimal import Decimal
 
@@ -8,7 +8,7 @@ from analytics_service.market.ptoken import StakingPool
 from analytics_service.market.rates import SECONDS_PER_YEAR
 from analytics_service.sources.simulated.universe import ASSETS, ID_OF, UNIT
 
-# 2025-01-01, unix seconds: the protocol opens.
+# The launch of the protocol: 2025-01-01, unix seconds.
 LAUNCH = 1_735_689_600
 
 # Symbol: allowable and liquidation LTV, cap in tokens, smallest and largest discount.
@@ -26,11 +26,10 @@ _COLLATERALS: dict[str, tuple[str, str, int | None, str, str]] = {
     "stORB": ("0.45", "0.55", 39_000_000, "0.03", "0.15"),
     "stETH": ("0.72", "0.79", None, "0.01", "0.1"),
 }
-# Receipt tokens that can be posted, on the terms of what was lent.
+# Receipt tokens that can be posted, on the terms of their origins.
 _COLLATERALS |= {f"r{lent}": _COLLATERALS[lent] for lent in ("HEL", "ORB", "ETH", "BTC", "USDT", "USDC")}
-# Symbol: cap in tokens, percent of the utilization beyond which nobody borrows or redeems, and of the interest that
-# lenders do not get; basis points of the borrow APR without loans, of what is added up to the kink and from there to a
-# utilization of 1, and of the kink.
+# Symbol: cap in tokens, percent of the highest utilization, percent of the interest fee; then basis points: the borrow
+# APR without loans, its increase up to the kink, its increase from there to a utilization of 1, and the kink.
 _DEBTS: dict[str, tuple[int | None, int, int, tuple[int, int, int, int]]] = {
     "HEL": (21_000_000, 95, 20, (100, 700, 12_000, 7_500)),
     "ORB": (39_000_000, 95, 20, (150, 900, 15_000, 7_500)),
@@ -42,7 +41,7 @@ _DEBTS: dict[str, tuple[int | None, int, int, tuple[int, int, int, int]]] = {
     "USDC": (900_000_000, 97, 10, (0, 500, 6_000, 9_000)),
     "HUSD": (80_000_000, 97, 15, (50, 600, 7_500, 8_500)),
 }
-# What cannot be posted yet.
+# Assets that cannot be posted yet.
 _CLOSED = ("HUSD", "stORB", "rORB")
 UNITS: dict[str, int] = {asset.id: 10**asset.decimals_denom for asset in ASSETS}
 
@@ -51,7 +50,7 @@ def _cap(symbol: str, tokens: int | None) -> int | None:
     return None if tokens is None else tokens * UNITS[ID_OF[symbol]]
 
 
-# By asset id: what may be posted, and what may be lent and borrowed.
+# By asset id: rules of collateral, and of lending and borrowing.
 COLLATERALS = {
     ID_OF[symbol]: CollateralConfig(
         symbol not in _CLOSED, Decimal(allowable), Decimal(ltv), _cap(symbol, cap), Decimal(least), Decimal(most)
@@ -79,7 +78,7 @@ CONFIG = GlobalConfig(
     ptoken=ID_OF["PTK"],
 )
 
-# Denom units of the protocol token: a token, all of them, those at launch, and those emitted each year from then on.
+# Denom units of the protocol token: of a token, the total supply, issued at the launch, and emitted each year since.
 TOKEN = 10**6
 TOTAL_SUPPLY, ISSUED_AT_LAUNCH, EMISSION_RATE = 1_000_000_000 * TOKEN, 400_000_000 * TOKEN, 40_000_000 * TOKEN
 # Days of lock-up, and the weights of a stake for rewards and for health.

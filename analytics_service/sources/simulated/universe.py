@@ -1,7 +1,7 @@
-"""Chance, and the assets of the simulated protocol with their oracle prices.
+"""Random numbers, and the assets of the simulated protocol with their oracle prices.
 
-The assets are the same for every seed, so that their ids can be quoted. A price is a pure function of seed, asset and
-second, in whole numbers only, and moves like a market.
+The assets do not depend on the seed, so that documents can name their ids. A price is a pure function of seed, asset
+and second, in whole numbers only, and moves like a market price.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,29 +15,29 @@ from analytics_service.market.instants import DAY
 
 # The number 1 in fixed-point arithmetic.
 UNIT = 10**18
-# 2024-01-01: until then a liquid staking token is worth as much as its origin; from then on its value grows.
+# 2024-01-01. From then on, the value of a liquid staking token grows; before, it is equal to its origin's.
 GENESIS = 1_704_067_200
 # Fractional bits of noise. Products of two such numbers are fast.
 _BITS = 30
-# Seconds between independent values of each octave of a price: 364 days, 91 days, ... down to 32 minutes. In shorter
-# times a price moves less, by the root of the time: periods differ by a factor of 4, so swings halve.
+# Seconds between independent values of each octave of a price: 364 days, 91 days, ... down to 32 minutes. A price moves
+# with the square root of time: periods differ by a factor of 4, so swings halve.
 _PERIODS = tuple(1_920 * 4**octave for octave in reversed(range(8)))
 _Item = TypeVar("_Item")
 
 
 def drawn(key: str, limit: int) -> int:
-    """A number from 0 up to, but not including, the limit: the same on every platform, and all equally likely."""
+    """A number in [0, limit), uniformly distributed, equal on every platform."""
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest()) * limit >> 64
 
 
 class Draws:
-    """Whole numbers drawn one after the other from a key."""
+    """A sequence of whole numbers drawn from a key."""
 
     def __init__(self, key: str) -> None:
         self._key, self._count = key, 0
 
     def below(self, limit: int) -> int:
-        """A number from 0 up to, but not including, the limit."""
+        """A number in [0, limit)."""
         self._count += 1
         return drawn(f"{self._key}|{self._count}", limit)
 
@@ -46,23 +46,22 @@ class Draws:
         return low + self.below(high - low + 1)
 
     def sized(self, low: int, doublings: int) -> int:
-        """A number from `low` up to `low` doubled several times. Each doubling is equally likely, so most are small."""
+        """A number from `low` to `low` doubled `doublings` times. Each doubling is equally likely, so most are
+        small."""
         size = low << self.below(doublings)
         return size + self.below(size)
 
     def pick(self, items: Sequence[_Item]) -> _Item:
-        """A random item."""
         return items[self.below(len(items))]
 
     def sample(self, items: Iterable[_Item], count: int) -> list[_Item]:
-        """Several different items."""
         remaining = list(items)
         return [remaining.pop(self.below(len(remaining))) for _ in range(count)]
 
 
 _NATIVE, _TOKEN = AssetGroup.NATIVE, AssetGroup.TOKEN
 _Row = tuple[AssetGroup, str, str, int, int]
-# Symbol: group, denom, name, decimals of denom and display; USD, and basis points by which it moves in a year.
+# Symbol: group, denom, name, decimals of denom and display; USD, and basis points of its moves in a year.
 _REGULAR: dict[str, tuple[_Row, str, int]] = {
     "PTK": ((_NATIVE, "uptk", "Protocol Token", 6, 2), "0.42", 11_000),
     "HEL": ((_NATIVE, "ahel", "Helion", 18, 4), "23", 8_500),
@@ -75,7 +74,7 @@ _REGULAR: dict[str, tuple[_Row, str, int]] = {
     "USDC": ((_TOKEN, "uusdc", "USD Coin", 6, 2), "1", 8),
     "HUSD": ((_NATIVE, "uhusd", "Helion Dollar", 6, 2), "1", 15),
 }
-# Symbol: the same; what it stands for, and the percent by which that grows in a year.
+# Symbol: group, denom, name, decimals; its origin, and the percent of its growth in a year.
 _STAKED: dict[str, tuple[_Row, str, int]] = {
     "stHEL": ((_NATIVE, "asthel", "Staked Helion", 18, 4), "HEL", 11),
     "stORB": ((_TOKEN, "ustorb", "Staked Orbit", 6, 2), "ORB", 14),
@@ -84,14 +83,14 @@ _STAKED: dict[str, tuple[_Row, str, int]] = {
 
 
 def _asset(symbol: str, row: _Row, kind: AssetKind = AssetKind.REGULAR, origin: str | None = None) -> Asset:
-    """A native asset is known by its denom, and a token by its contract, whose address is made from the symbol."""
+    """A native asset has its denom as key, and a token its contract's address, which is derived from the symbol."""
     group, denom, name, decimals, display = row
     key = denom if group == _NATIVE else "0x" + sha256(symbol.encode()).hexdigest()[:40]
     return Asset(group, key, name, symbol, denom, decimals, display, kind, origin)
 
 
 _PLAIN = {symbol: _asset(symbol, row) for symbol, (row, *_) in _REGULAR.items()}
-# No oracle quotes these tokens, which lenders receive. The protocol token is not lent.
+# The receipt tokens of lenders, which the oracle does not quote. The protocol token is not lent.
 _RECEIPTS = [
     _asset(f"r{symbol}", (_TOKEN, f"r{denom}", f"{name} Receipt", places, shown), AssetKind.RECEIPT, _PLAIN[symbol].id)
     for symbol, ((_, denom, name, places, shown), *_) in _REGULAR.items()
@@ -102,10 +101,10 @@ _LIQUID = [
 ]
 ASSETS = tuple(link_receipts({asset.id: asset for asset in (*_PLAIN.values(), *_LIQUID, *_RECEIPTS)}).values())
 ID_OF = {asset.symbol: asset.id for asset in ASSETS}
-# The assets of receipt tokens.
+# The origins of receipt tokens.
 ORIGINS = {asset.id: asset.origin_asset or "" for asset in _RECEIPTS}
-# What the oracle quotes, by id: USD at no noise, amplitude and name of the noise, and growth for each year since 2024.
-# The amplitude has `_BITS` fractional bits; the other numbers are in `UNIT`.
+# The quoted assets, by id: USD without noise, amplitude and name of the noise, and growth for each year since 2024. The
+# amplitude has `_BITS` fractional bits; the other numbers are in `UNIT`.
 LISTINGS = {
     ID_OF[symbol]: (int(Decimal(usd) * UNIT), (points << _BITS) // 10_000, ID_OF[symbol], 0)
     for symbol, (_, usd, points) in _REGULAR.items()
@@ -129,7 +128,7 @@ def usd_price(seed: str, asset_id: str, second: int) -> int:
 
 
 def _power(exponent: int) -> int:
-    """About e to the power of an exponent, both in `UNIT`."""
+    """An approximation of e to the power of an exponent, both in `UNIT`."""
     result = UNIT + exponent // 16
     for _ in range(4):
         result = result * result // UNIT
@@ -138,7 +137,7 @@ def _power(exponent: int) -> int:
 
 @lru_cache(maxsize=100)
 def _octaves(seed: str, follows: str) -> list[tuple[int, int, str]]:
-    """The period, phase and name of each octave. With one phase, all assets would be flat at the same instants."""
+    """The period, phase and name of each octave. Phases differ, or all assets would be flat at common instants."""
     names = [(period, f"{seed}|{follows}|{period}") for period in _PERIODS]
     return [(period, drawn(name, period), name) for period, name in names]
 
