@@ -15,8 +15,8 @@ from analytics_service.market.rates import Rates
 
 
 class Source(Protocol):
-    """A protocol's state at an instant. Methods take aware instants, also of the past, and raise SourceError when they
-    cannot answer: `jobs backfill` then leaves that snapshot, and tells of it.
+    """A protocol's state at an instant. Methods take aware instants, also of the past, and raise SourceError if they
+    cannot answer: `jobs backfill` then skips the snapshot and reports it.
 
     A source class derives from this class, and is registered as an entry point; see registry.py.
     """
@@ -24,59 +24,56 @@ class Source(Protocol):
     may_hang: bool = True
     """Whether it calls other services, and so may never answer. If not, it is called directly, without a thread."""
     has_markets: bool = True
-    """Whether the protocol has markets. If not, it needs neither `markets` nor `config`, and snapshots of markets and
-    rates are empty. If so, an answer without markets is a fault of the source."""
+    """Whether the protocol has markets. If not, `markets` and `config` are not needed, and snapshots of markets and
+    rates are empty. If so, an answer without markets is an error of the source."""
     at_ends: bool = False
-    """Whether a backfill takes the last second of each interval, not its first: for a source whose past is buckets."""
+    """Whether a backfill takes the last second of each interval, not the first: for a source whose past is buckets."""
 
     @property
     def spec(self) -> str:
         """The spec by which operators name this source."""
-        raise SourceError(f"{type(self).__name__} has no spec, by which operators name it.")
+        raise SourceError(f"{type(self).__name__} has no `spec`, the name that operators use for it.")
 
     @property
     def simulated(self) -> bool:
-        """Whether the protocol is made up. Its data is never mixed with other data."""
+        """Whether the protocol is simulated. Its data is never mixed with other data."""
         return False
 
     @property
     def history(self) -> timedelta | None:
-        """The length of the past that `up` fills in when it starts, which must be cheap; None means none."""
+        """The length of the past that `up` backfills at its start, which must be cheap; None means none."""
         return None
 
     @property
     def since(self) -> datetime | None:
-        """The instant from which `up` fills in the price of each UTC midnight when it starts; None means that of
-        `history`.
-
-        With it, the events of a protocol do not begin before its prices.
-        """
+        """The instant from which `up` backfills the price of each UTC midnight at its start, so that prices begin no
+        later than events; None means the start of `history`."""
         return None
 
     @property
     def sample_account(self) -> str:
-        """The address of an account of a made-up protocol, which `up` prints."""
+        """The address of an account of a simulated protocol, which `up` prints."""
         return ""
 
     def hurry(self) -> None:
-        """From now on, wait for anything at most some seconds, because the process is about to end."""
+        """From now on, wait for seconds at most, because the process is about to end."""
         return
 
     def close(self) -> None:
-        """Release connections and the like."""
+        """Release connections and other resources."""
         return
 
     def assets(self, at: datetime) -> Sequence[Asset]:
-        """Every asset that the protocol knows."""
+        """Every asset of the protocol."""
         raise self._without("assets")
 
     def prices(self, at: datetime) -> Sequence[Price]:
         """The oracle's price of each asset that it quotes, with 18 decimals, and the instant of each observation.
 
-        An oracle without a newer price repeats the last price with its instant; only new prices are written. Where
-        no instant is known, it is `at`. Observations of before 2009, or of more than a day after `at`, are left out.
-        The last price of an asset, repeated or not, counts for a day from its instant (ANALYTICS_PRICE_MAX_AGE); then
-        sums that include it are unknown.
+        An oracle without a newer price repeats the last price with its instant; only new prices are written. If the
+        instant is unknown, it is `at`. Observations before 2009, or more than a day after `at`, are rejected. The last
+        price of an asset is valid for a day from its instant (ANALYTICS_PRICE_MAX_AGE), repeated or not; then sums that
+        include it are unknown.
         """
         raise self._without("prices")
 
@@ -87,31 +84,30 @@ class Source(Protocol):
         return ()
 
     def rates(self, at: datetime) -> Rates:
-        """The APRs of all lend and debt markets. The default has those of `markets`."""
+        """The APRs of all lend and debt markets. The default takes them from `markets`."""
         return Rates.of(self.markets(at))
 
     def config(self, at: datetime) -> GlobalConfig:
-        """The rules for all borrowing."""
+        """The protocol's configuration."""
         if self.has_markets:
             raise self._without("config")
         return NO_CONFIG
 
     def events(self, start: datetime, end: datetime) -> Sequence[Event]:
-        """All events from `start` on and before `end`, whole seconds, oldest first, as the source has them now. The
-        default has no events.
+        """All events in [start, end), whole seconds, oldest first, as the source has them now. The default has none.
 
-        Each range of an hour (ANALYTICS_EVENTS_LATENESS) is asked for again: events may come late, have another instant
-        than before, or be gone. A source that may lag by more says so in `complete_until`, or raises SourceError.
+        The last hour (ANALYTICS_EVENTS_LATENESS) is requested again with each snapshot: events may come late, move or
+        disappear. A source that may lag by more says so in `complete_until`, or raises SourceError.
         """
         return ()
 
     def complete_until(self, at: datetime) -> datetime | None:
-        """The instant up to which `events` are complete as of `at`; later ones are asked for again at the next
-        snapshot. The default does not say."""
+        """The instant up to which `events` are complete as of `at`; the next snapshot requests later events again. The
+        default does not say."""
         return None
 
     def totals(self, at: datetime) -> Totals:
-        """Sums over the events of all users, from a source whose `events` are not all. The default states none."""
+        """Sums over the events of all users, from a source whose `events` are incomplete. The default reports none."""
         return Totals()
 
     def ptoken(self, at: datetime) -> Ptoken:
@@ -123,18 +119,17 @@ class Source(Protocol):
         return ()
 
     def positions(self, at: datetime) -> Iterable[Position]:
-        """The position of every address with a position: an address, in any case, comes once (rule 8.17).
-
-        Receipt tokens in its wallet or among its collateral are lent, whether `lends` has them or not (rule 6.9).
-        """
+        """The position of every address that has one; an address, in any case, comes once (rule 8.17, rejected
+        records). Receipt tokens in a wallet or among collateral are lent, even if `lends` lacks them (rule 6.9,
+        portfolio history)."""
         return ()
 
     def activity(self, at: datetime) -> Activity | None:
-        """The number of all users, from a source whose `positions` are not all; None if they are."""
+        """The numbers of all users, from a source whose `positions` are incomplete; None if they are complete."""
         return None
 
     def risk(self, at: datetime) -> RiskTotals:
-        """The risk of all borrow accounts, from a source whose `positions` are not all. The default states none."""
+        """The risk of all borrow accounts, from a source whose `positions` are incomplete. The default reports none."""
         return RiskTotals()
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
@@ -142,4 +137,4 @@ class Source(Protocol):
         return ()
 
     def _without(self, method: str) -> SourceError:
-        return SourceError(f"{self.spec} has no {method}: its class has no method of that name.")
+        return SourceError(f"{self.spec} has no {method}: its class lacks this method.")

@@ -1,4 +1,4 @@
-"""The one way to call a source: in time, with the store's ids of assets, and with the instant in its errors."""
+"""Calls sources: with a time limit, with canonical asset ids, and with the instant in errors."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,17 +22,17 @@ from analytics_service.sources.base import Source
 log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
-# When this many calls hang, the source is not called any more: each call occupies a thread, which nothing can end.
+# When this many calls hang, the source is no longer called: each call occupies a thread, which nothing can end.
 _MAX_HANGING = 8
-# Positions per call: a source may yield them one by one.
+# Positions of a call: a source may yield them one by one.
 _POSITIONS_AT_ONCE = 1_000
-# Seconds in which a source must close, and must answer once the process is about to end.
+# Seconds for closing a source, and for calls once the process is about to end.
 _LAST_SECONDS = 5.0
 
 
 class Calls:
-    """Calls into a source, each in a thread of its own. A call that exceeds the time limit is abandoned there. Without
-    `seconds`, which a source gets that cannot hang, calls are direct."""
+    """Calls into a source, each in a thread of its own, where a call that exceeds the time limit is abandoned. For a
+    source that cannot hang, `seconds` is None, and calls are direct."""
 
     def __init__(self, source: str, seconds: float | None) -> None:
         self._source = source
@@ -41,14 +41,14 @@ class Calls:
         self._hurry: Future[None] = Future()
 
     def __call__(self, subject: str, call: Callable[[], _T], limit: float | None = None) -> _T:
-        """The result of the call, or its error. SourceError when it takes too long, or when too many others hang."""
+        """The result of the call, or its error. SourceError if it takes too long, or if too many other calls hang."""
         if self._seconds is None:
             return call()
         seconds = limit or self._seconds
         if len(self._hanging) >= _MAX_HANGING:
             raise SourceError(
-                f"{self._source} is not asked for {subject}: {len(self._hanging)} calls have not come back. "
-                "If they never do, start the process again."
+                f"{self._source} is not asked for {subject}: {len(self._hanging)} calls are still waiting for it. "
+                "If they never end, restart the process."
             )
         future = in_thread(call)
         # `result` with a time-out would raise TimeoutError, which could also be the source's own.
@@ -64,14 +64,14 @@ class Calls:
         raise SourceError(f"{self._source} has taken more than {seconds:g} s for {subject}.")
 
     def hurry(self) -> None:
-        """From now on calls, also those under way, may take only some seconds."""
+        """From now on calls, including calls under way, may take only some seconds."""
         if not self._hurry.done():
             self._hurry.set_result(None)
 
 
 class OpenSource(Source):
-    """A source as all others call it. Answers are lists and records, complete within the time limit; positions come in
-    batches, each of which must come in time. What this class does not define is added below."""
+    """Wraps a source for its callers. Answers are lists and records, complete within the time limit; positions come in
+    batches, with a time limit for each. All other methods of Source are added below."""
 
     def __init__(self, source: Source, calls: Calls | None = None) -> None:
         self.may_hang, self.has_markets, self.at_ends = source.may_hang, source.has_markets, source.at_ends
@@ -88,7 +88,7 @@ class OpenSource(Source):
         self._source.hurry()
 
     def close(self) -> None:
-        """Close the source. If it does not close in time, it is left to the end of the process."""
+        """Close the source. A source that does not close in time is abandoned."""
         try:
             self._calls("closing", self._source.close, _LAST_SECONDS)
         except SourceError as error:
@@ -103,7 +103,7 @@ class OpenSource(Source):
             yield from batch
 
     def answer(self, name: str, method: Callable[..., Any], *instants: datetime) -> Any:
-        """The method's answer; a generated one is read to its end."""
+        """The method's answer; an iterator is read to its end."""
         subject = f"{name} {'from ' if instants[1:] else 'as of '}{' to '.join(map(format_instant, instants))}"
 
         try:
@@ -118,12 +118,12 @@ class OpenSource(Source):
         return value if self.ids is None or _are_canonical([value], self.ids) else _with_ids(value, self.ids)
 
     def attribute(self, name: str) -> Any:
-        """An attribute that the source may have to look up."""
+        """A property, which the source may have to look up."""
         return self._calls(name, lambda: getattr(self._source, name))
 
 
 def read_whole(answer: Any) -> Any:
-    """A list of the records of an answer, which may be generated; any other answer as it is."""
+    """The records of an answer as a list; any other answer as it is."""
     has_records = isinstance(answer, Iterable) and not isinstance(answer, (str, Mapping))
     return list(answer) if has_records else answer
 
@@ -132,7 +132,7 @@ def _asking(name: str) -> Callable[..., Any]:
     return lambda opened, *instants: opened.answer(name, getattr(opened._source, name), *instants)
 
 
-# Whatever a source has that the class does not define.
+# Adds the methods of a source that the class does not define.
 for _name, _member in vars(Source).items():
     if _name.startswith("_") or _name in vars(OpenSource):
         continue
@@ -143,15 +143,15 @@ for _name, _member in vars(Source).items():
 
 
 def with_canonical_ids(source: Source, stored: Callable[[], Collection[str]], at: datetime) -> Source:
-    """The source, whose answers name each asset as the store does (rule 3.4), and a new asset as the source's
-    definitions at an instant do, whichever method names it. `stored` reads the ids of the store."""
+    """The source with canonical ids in all answers (rule 3.4, canonical ids): the store's spelling, or for a new asset
+    the spelling of the source's definitions at an instant. `stored` reads the ids of the store."""
     canonical = copy(source) if isinstance(source, OpenSource) else OpenSource(source)
     canonical.ids = _CanonicalIds(source, stored, at)
     return canonical
 
 
 class _CanonicalIds(dict[str, str]):
-    """The canonical form of each id. The store is read, and the source asked, when the first address in hex comes."""
+    """The canonical form of each id. Asks store and source only when the first hexadecimal address comes."""
 
     def __init__(self, source: Source, stored: Callable[[], Collection[str]], at: datetime) -> None:
         self._known: AssetIds | None = None
@@ -170,8 +170,8 @@ class _CanonicalIds(dict[str, str]):
 
 
 def _are_canonical(values: Sequence[Any], ids: _CanonicalIds) -> bool:
-    """Whether `_with_ids` would change none of the values. It looks at a field of all records at once, and at each id
-    once: positions have a million ids of a few assets."""
+    """Whether `_with_ids` would change none of the values. It checks each distinct id once: positions have a million
+    ids of a few assets."""
     kinds: Iterable[Any] = dict.fromkeys(map(type, values))
     for kind in kinds:
         alike: Sequence[Any] = [value for value in values if type(value) is kind]
@@ -189,7 +189,7 @@ def _are_canonical(values: Sequence[Any], ids: _CanonicalIds) -> bool:
             if not issubclass(kind, str) and not _are_canonical([*chain.from_iterable(alike)], ids):
                 return False
         elif issubclass(kind, Iterable):
-            # It can be read only once, and becomes a tuple.
+            # An iterator can be read only once, and becomes a tuple.
             return False
     return True
 
@@ -219,7 +219,7 @@ def _with_ids(value: Any, ids: _CanonicalIds) -> Any:
 
 @cache
 def _id_fields(kind: Any) -> tuple[list[str], list[str]] | None:
-    """The names of a record's fields that are ids of assets, and of those that may hold records or mappings."""
+    """The names of a record's fields with asset ids, and of fields that may contain records or mappings."""
     if not is_dataclass(kind):
         return None
     record: Any = kind

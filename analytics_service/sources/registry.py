@@ -1,8 +1,9 @@
-"""Chooses the source of a store's snapshots (rule 8.7), and opens that of a spec: `<name>`, `<name>:<rest>` or `none`.
+"""Chooses the source of a store's snapshots (rule 8.7, one source), and opens the source of a spec: `<name>`,
+`<name>:<rest>` or `none`.
 
-Sources of this service's own are called with the whole spec, the settings and the store. All others are entry points of
-the group SOURCES. Each is a class or function that takes the rest (empty without a colon) and returns a Source, whose
-spec has the same name; its ValueError says what the rest must be.
+Built-in sources get the whole spec, the settings and the store. All others are entry points of the group SOURCES: a
+class or function that takes the rest (empty without a colon) and returns a Source whose spec has this name. Its
+ValueError says what the rest must be.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,16 +26,16 @@ NONE = "none"
 SQL = "sql"
 # The schemes of other deployments.
 UPSTREAM = ("http", "https")
-_EMPTY = "The store is empty, so there is no source to go on with. Name one with --source or ANALYTICS_SOURCE."
+_EMPTY = "The store is empty and has no source. Name a source with --source or ANALYTICS_SOURCE."
 _IMPORTED_ONLY = (
-    "The store holds imported history only and has no source, so no snapshots are taken. --source or ANALYTICS_SOURCE "
-    "names one."
+    "The store holds imported history only and has no source, so no snapshots are taken. Name a source with --source "
+    "or ANALYTICS_SOURCE."
 )
 _NAMED_NONE = "The source is none, so no snapshots are taken."
 
 
 def _open_upstream(spec: str, settings: Settings, _: Store) -> Source:
-    # Its HTTP client is a quarter of what a process would import at its start, and most processes do without.
+    # Imported late: the HTTP client is a quarter of a process's imports, and most processes do not need it.
     from analytics_service.sources.upstream.source import UpstreamSource
 
     return UpstreamSource(spec, settings)
@@ -47,12 +48,12 @@ _OWN: Mapping[str, Callable[[str, Settings, Store], Source]] = {
 
 
 def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
-    """The source of a spec, to be closed after use; None for `none`. SettingError, with the reason, if the spec is
+    """The source of a spec; None for `none`. Close it after use. SettingError, with the reason, if the spec is
     invalid."""
     name, _, rest = spec.partition(":")
     try:
         spec = parse_setting("source", spec)
-        # Whoever names a file that is not there has made a mistake, also where no source reads it.
+        # A missing file is a mistake even if no source reads it.
         read_addresses(settings.addresses_file)
         if spec == NONE:
             return None
@@ -63,16 +64,16 @@ def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
         if str(source.spec).partition(":")[0] == name:
             return source
         source.close()
-        # Later commands, without --source, could not open it again.
+        # Later commands without --source open the source by its own spec.
         raise SettingError(
-            f"The source {name} has the spec {source.spec!r}, which would not open it again. "
-            f"Its `spec` must be {name}, or {name}:<rest>."
+            f"The source {name} has the spec {source.spec!r}, which does not open it. Its `spec` must be {name}, or "
+            f"{name}:<rest>."
         )
     except ValueError as error:
         raise SettingError(f"{without_credentials(spec)[:80]!r} is not a source: it {error}.") from None
     except AnalyticsError:
         raise
-    # Any exception, because the source may come from another package.
+    # Any exception: the source may come from another package.
     except Exception as error:
         raise SettingError(f"The source {name} cannot be opened: {type(error).__name__}: {error}.") from error
 
@@ -80,7 +81,7 @@ def open_source(spec: str, settings: Settings, store: Store) -> Source | None:
 def _opener(name: str) -> Callable[[str], Source]:
     providers = tuple(entry_points(group=SOURCES, name=name))
     if not providers:
-        raise SettingError(f"No installed package provides the source {name}. Install the service again.")
+        raise SettingError(f"No installed package provides the source {name}. Reinstall the service.")
     try:
         opener: Callable[[str], Source] = providers[0].load()
     except Exception as error:
@@ -91,16 +92,16 @@ def _opener(name: str) -> Callable[[str], Source]:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The source to take snapshots from, to be closed after use, or the reason why there is none."""
+    """The source to take snapshots from, or the reason why there is none. Close the source after use."""
 
     source: Source | None
     spec: str
-    """The spec that names the source to other processes; `none` without one."""
+    """The spec that names the source to other processes; `none` without a source."""
     reason: str = ""
 
 
 def origin_of(source: Source) -> Origin:
-    """The origin of a source's data. SourceError when a follower cannot find out whether its upstream is simulated."""
+    """The origin of a source's data. SourceError if a follower cannot find out whether its upstream is simulated."""
     return Origin(source.spec, source.simulated)
 
 
@@ -108,11 +109,8 @@ def choose_source(
     store: Store, settings: Settings, empty: str | None = None, *, replace_source: bool = False
 ) -> Choice:
     """The source that the settings name; else the store's own, or `empty` if the store has no data. With
-    `replace_source` it is the store's own from now on.
-
-    SourceRefused when the store must not have data of that source,
-    SettingError when it cannot be opened.
-    """
+    `replace_source` it becomes the store's own. SourceMismatch if its data must not join the store, SettingError if it
+    cannot be opened."""
     owner = read_owner(store)
     named = settings.source or remembered_source(owner) or (empty if owner.name is None else None)
     if named is None:
@@ -121,7 +119,7 @@ def choose_source(
     if source is None:
         return Choice(None, NONE, _NAMED_NONE)
     try:
-        # The store's own source need not answer now: its first run asks whether its owner is still the same.
+        # The store's own source need not answer now: its first commit checks the owner.
         if replace_source or not is_same_source(source.spec, remembered_source(owner)):
             require_admitted(store, origin_of(source), replace=replace_source)
     except BaseException:

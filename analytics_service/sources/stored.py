@@ -1,4 +1,4 @@
-"""What a store holds, as a source: snapshots that are taken from it follow from what is stored now."""
+"""The store itself as a source, for snapshots that are recomputed from stored data."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,12 @@ from analytics_service.store.ledger import read_state
 
 
 class StoredSource(Source):
-    """A store's state at some instants (whole seconds, oldest first): assets as they are defined now, until they end,
-    the last price of each if it is known (rule 4.8), and the newest complete snapshot of everything else. Before its
-    first price an asset has that of the snapshot of markets, which need not have come from the history. All is read by
-    range."""
+    """A store's state at instants (whole seconds, oldest first): assets as defined now, until they end; the last price
+    of each if it is known (rule 4.8, known prices), before its first price the price of the snapshot of markets; and
+    the newest complete snapshot of everything else. Reads by range."""
 
     may_hang = False
-    # A stored snapshot may have none.
+    # A stored snapshot may lack markets.
     has_markets = False
     spec = "the store"
 
@@ -38,7 +37,7 @@ class StoredSource(Source):
         self.snapshots = SnapshotRange(store, self._seconds[0], self._seconds[-1] + 1)
 
     def can_value(self, at: datetime, dataset: str) -> bool:
-        """Whether there are known prices and markets at an instant, and for positions the protocol token."""
+        """Whether prices and markets are known at an instant, and for positions the protocol token."""
         states = (CONFIG, PTOKEN) if dataset == "positions" else (CONFIG,)
         return bool(self.prices(at)) and all(self._reader(state, at) for state in states)
 
@@ -74,13 +73,13 @@ class StoredSource(Source):
 
     @locked_cached_property
     def _prices(self) -> Mapping[str, Mapping[int, Price]]:
-        """The last price of each asset that has any at each of the seconds."""
+        """The last price of each asset at each of the seconds."""
         head = read_state(self._store, "prices")
         series = read_series(self._store, PRICES, head.last_observed_at + 1) if head else ()
         return read_last_prices(self._store, series, self._seconds)
 
     def _reader(self, dated: SnapshotTable, at: datetime) -> Read | None:
-        """Reads the newest snapshot at or before an instant, if there is one; `dated` has one row of each."""
+        """A reader of the newest snapshot at or before an instant, or None; `dated` has one row of each snapshot."""
         seconds = [*self.snapshots.frames(dated)]
         index = bisect_right(seconds, unix_second(at))
         return partial(self.snapshots.read, at=seconds[index - 1]) if index else None

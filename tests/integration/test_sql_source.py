@@ -226,7 +226,7 @@ def test_positions_are_those_of_the_newest_snapshot(views: Views) -> None:
         )
     ]
     assert [position.address for position in source.positions(NOON - 2 * HOUR)] == ["b"]
-    with pytest.raises(SourceError, match=r"source_position begins later than 2026-03-01T09:00:00Z"):
+    with pytest.raises(SourceError, match=r"source_position has no rows at or before 2026-03-01T09:00:00Z"):
         list(source.positions(NOON - 3 * HOUR))
 
 
@@ -281,29 +281,29 @@ def test_what_moves_has_no_past_without_time(views: Views) -> None:
     assert [market.asset_id for market in source.markets(now)] == ["native;ua"]
     assert [*source.positions(now)] == [Position(ALICE, wallet=(Balance("native;ua", 7),))]
     for ask, view in ((source.prices, "price"), (source.markets, "market"), (source.positions, "position")):
-        with pytest.raises(SourceError, match=rf"source_{view} has no observed_at, so its rows are those of now"):
+        with pytest.raises(SourceError, match=rf"source_{view} has no column observed_at, so it has only present rows"):
             list(ask(now - HOUR))
 
 
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        ("DROP VIEW {}.source_asset", "there is no view source_asset that the service's user may read"),
+        ("DROP VIEW {}.source_asset", "the service's user cannot read a view source_asset"),
         (
             "CREATE OR REPLACE VIEW {}.source_asset AS SELECT 'native;ua' AS asset_id, 'A' AS symbol",
             r"source_asset has no column decimals \(a whole number, such as UInt256, or String\)",
         ),
         (
             "ALTER TABLE {}.source_price MODIFY COLUMN usd Nullable(Float64)",
-            r"source_price.usd is Nullable\(Float64\), and must be Decimal\(38, 18\) or .*; cast it in the view",
+            r"source_price.usd is Nullable\(Float64\); cast it to Decimal\(38, 18\) or .* in the view",
         ),
         (
             "CREATE VIEW {}.source_market AS SELECT 'native;ua' AS asset_id, 0.04 AS lend_apy",
-            "source_market.lend_apy has no meaning; the columns of source_market are asset_id, observed_at, lend_apr",
+            "source_market.lend_apy is unknown; the columns of source_market are asset_id, observed_at, lend_apr",
         ),
         (
             "CREATE VIEW {}.source_events AS SELECT 1 AS id",
-            "source_events has no meaning; the views are source_asset, ",
+            "source_events is unknown; the views are source_asset, ",
         ),
     ],
 )
@@ -321,13 +321,13 @@ def test_views_that_are_not_as_they_must_be_are_refused_when_the_source_is_opene
         (
             "market",
             "'native;ua' AS asset_id, 5 AS lend_principal",
-            "lend_apr .* is no column of the view: there must be a value, because",
+            "lend_apr .* is no column of the view: a value is required, because",
         ),
         ("position", "'a' AS address, 'loan' AS kind, 5 AS amount", "kind of a is 'loan': it must be one of"),
         (
             "position",
             "'a' AS address, 'unbonding' AS kind, 5 AS amount",
-            "until .* there must be a value, because kind is unbonding",
+            "until .* a value is required, because kind is unbonding",
         ),
     ],
 )
@@ -386,7 +386,7 @@ def test_a_view_that_fails_is_named(views: Views) -> None:
     with pytest.raises(SourceError, match=r"the view source_config cannot be read: .*no rules today"):
         views.source().config(NOON)
     views.run("CREATE OR REPLACE VIEW {}.source_config AS SELECT 'native;ua' AS hnative WHERE false")
-    with pytest.raises(SourceError, match="source_config has 0 rows as of 2026-03-01T12:00:00Z, and must have one"):
+    with pytest.raises(SourceError, match="source_config has 0 rows as of 2026-03-01T12:00:00Z; it must have one"):
         views.source().config(NOON)
 
 
@@ -399,7 +399,7 @@ def test_a_table_that_a_view_lost_is_not_one_of_the_service(views: Views) -> Non
     views.run("DROP TABLE {}.base SYNC")
     with pytest.raises(SourceError, match=r"the view source_config cannot be read: .*base") as refused:
         source.config(NOON)
-    assert f"Look at the tables that {views.name}.source_config is made from." in str(refused.value)
+    assert f"Check the tables that {views.name}.source_config reads." in str(refused.value)
     assert "migrate" not in str(refused.value)
 
 

@@ -115,7 +115,7 @@ def test_after_eight_calls_that_hang_nothing_is_asked_until_one_comes_back(oracl
     for _ in range(8):
         with pytest.raises(SourceError, match="more than"):
             calls("prices", lambda: oracle.prices(AT))
-    with pytest.raises(SourceError, match="8 calls have not come back"):
+    with pytest.raises(SourceError, match="8 calls are still waiting"):
         calls("prices", lambda: oracle.prices(AT))
     until(lambda: oracle.calls == 8)
     oracle.is_stuck = False

@@ -143,7 +143,7 @@ def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
         ("away:node", "The source away cannot be opened: ConnectionError: node is down"),
         (
             "lagoon:a",
-            "The source lagoon has the spec 'lagune:a', which would not open it again. Its `spec` must be lago",
+            "The source lagoon has the spec 'lagune:a', which does not open it. Its `spec` must be lago",
         ),
         ("takes_nothing", r"The source takes_nothing cannot be opened: TypeError: takes_nothing\(\) takes 0"),
         ("unset", r"The source unset \(needs_a_variable:Source\) cannot be loaded: KeyError: 'CHAIN_RPC_THAT"),
@@ -163,5 +163,5 @@ def test_a_source_has_what_a_protocol_may_lack_and_says_what_it_must_have() -> N
     assert [*source.positions(at), *source.swaps(at), *source.arrangements(at), *source.events(at, at)] == []
     assert (source.ptoken(at).total_supply, source.ptoken(at).pools) == (0, ())
     for name in ("assets", "prices", "markets", "config"):
-        with pytest.raises(SourceError, match=rf"^chain:http://node:1317 has no {name}: its class has no method"):
+        with pytest.raises(SourceError, match=rf"^chain:http://node:1317 has no {name}: its class lacks this method"):
             getattr(source, name)(at)

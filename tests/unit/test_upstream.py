@@ -738,5 +738,5 @@ def test_arrangements_of_followed_addresses_have_their_amounts_now_and_later(day
 def test_a_group_that_contradicts_itself_is_an_error() -> None:
     groups = changed(distribution(AT), "groups[1].amount", "1")
     source = Deployment({"/analytics/ptoken/unlocks-distribution": groups}).source()
-    with pytest.raises(SourceError, match=r"groups\[1\] .*: has amounts that contradict each other"):
+    with pytest.raises(SourceError, match=r"groups\[1\] .*: has inconsistent amounts"):
         source.arrangements(AT)

@@ -304,7 +304,7 @@ def test_a_recent_instant_is_that_of_the_newest_state_for_an_upstream_that_refus
     ("answer", "problem"),
     [
         (refusal(400, "query_parameter_unknown", "at is no parameter."), "/markets answers 400: at is no parameter"),
-        ({"lend": [], "borrow": {"collaterals": [], "debts": []}}, "tells no past of markets: it knows no `at`"),
+        ({"lend": [], "borrow": {"collaterals": [], "debts": []}}, "has no past of markets: it does not support `at`"),
     ],
     ids=["refused", "ignored"],
 )
@@ -323,7 +323,9 @@ def test_answers_from_two_snapshots_are_an_error() -> None:
         return [{"asset_info": {"asset": {"id": "native;usd"}}, "rate": {"apr": "0.1"}}]
 
     deployment.answers |= {"/markets/lend": answer, "/markets/borrow/debts": answer}
-    with pytest.raises(SourceError, match="has completed markets while it was read, as of 2026-03-01T12:00:00Z"):
+    with pytest.raises(
+        SourceError, match="has completed a snapshot of markets while it was read as of 2026-03-01T12:00:00Z"
+    ):
         deployment.source().rates(AT)
 
 

@@ -26,21 +26,19 @@ from analytics_service.sources.sql.views import MARKETS, REQUIRED, VIEWS, Source
 from analytics_service.store.datasets.positions import KINDS, POSITION_COLUMNS, position_of
 
 _HELP = "`analytics-service example source-views` prints all views with their columns."
-# Views whose rows are each of an asset, or an event. A value that cannot be read stays as it is, and costs only these.
+# Views with a row for each asset or event. A value that cannot be read stays as it is, and costs only its row.
 _APART = (views.ASSET, views.PRICE, views.MARKET, views.EVENT)
-# Columns that identify a row in a message, as far as it has them.
+# Columns that identify a row in a message, if it has them.
 _NAMING = ("asset_id", "id", "address", "contract", "pool", "kind", "observed_at", "at")
-# The most that a view may have to say of an instant, and that of positions: those of a million addresses take 270 MB.
+# Bytes of a view's rows as of an instant, and of positions: a million addresses take 270 MB.
 _MOST_BYTES = (2**28, 2**30)
-# How long ago is now, for a job that is slow or tries again.
+# An instant this recent counts as now, for a job that is slow or retries.
 _RECENT = timedelta(minutes=15)
 
 
 class SqlSource(Source):
-    """A protocol whose state stands in views. The state at an instant is that of the newest rows at or before it.
-
-    The store's own limits bound each query. SettingError when a view, a column or a type is not as it must be.
-    """
+    """A protocol whose state is in views. The state at an instant is in the newest rows at or before it. SettingError
+    if a view, a column or a type is missing or wrong."""
 
     may_hang = False
     spec = ""
@@ -50,7 +48,7 @@ class SqlSource(Source):
         self._store = store
         self._database = spec.partition(":")[2]
         if self._database == settings.clickhouse_database:
-            raise SettingError(f"{spec} names the service's own database. Make the views in another one.")
+            raise SettingError(f"{spec} names the service's own database. Create the views in another database.")
         self._columns = self._checked_columns()
         self.has_markets = views.MARKET.name in self._columns
 
@@ -68,12 +66,12 @@ class SqlSource(Source):
         return [replace(price, observed_at=price.observed_at.replace(microsecond=0)) for price in prices]
 
     def markets(self, at: datetime) -> Sequence[Market]:
-        """The newest row of each asset. An asset whose row has neither lend, collateral nor debt is left out."""
+        """The newest row of each asset, without rows that have neither lend, collateral nor debt."""
         markets = [_market(row) for row in self._rows(views.MARKET, at)]
         return [market for market in markets if market.lend or market.collateral or market.debt]
 
     def config(self, at: datetime) -> GlobalConfig:
-        """The newest row; without the view, neutral rules."""
+        """The newest row; without the view, a neutral configuration."""
         row = self._single(views.CONFIG, at)
         return NO_CONFIG if row is None else record_of(GlobalConfig, row)
 
@@ -82,11 +80,11 @@ class SqlSource(Source):
         return [record_of(Event, row) for row in rows]
 
     def complete_until(self, at: datetime) -> datetime | None:
-        """What `source_complete` says now, if there is such a view."""
+        """The present value of `source_complete`, if the view exists."""
         return (self._single(views.COMPLETE, at) or {}).get("complete_until")
 
     def ptoken(self, at: datetime) -> Ptoken:
-        """The newest row, with the pools of the newest instant of theirs."""
+        """The newest row, with the pools of their newest instant."""
         row = self._single(views.PTOKEN, at)
         if row is None:
             return no_ptoken(at)
@@ -97,15 +95,15 @@ class SqlSource(Source):
         return [record_of(Arrangement, row) for row in self._rows(views.ARRANGEMENT, at)]
 
     def positions(self, at: datetime) -> Iterable[Position]:
-        """The positions that all rows of the newest instant make. SourceError before the first: what there was then is
-        not known, rather than nothing."""
+        """The positions in the rows of the newest instant. SourceError before the first instant, when positions are
+        unknown rather than empty."""
         has_rows = False
         rows = self._rows(views.POSITION, at, by="address")
         for address, items in groupby(rows, lambda row: str.lower(row["address"])):
             has_rows, in_order = True, sorted(items, key=itemgetter("kind", "account_index", "asset_id"))
             yield position_of(address, [self._item(item) for item in in_order])
         if not has_rows and any(self._rows(views.POSITION, from_unix(TIME_LIMIT - 1))):
-            raise SourceError(f"{self.spec}: {views.POSITION.name} begins later than {format_instant(at)}.")
+            raise SourceError(f"{self.spec}: {views.POSITION.name} has no rows at or before {format_instant(at)}.")
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
         """The contracts with the routes of the newest instant. A row with an empty source has no routes."""
@@ -117,7 +115,7 @@ class SqlSource(Source):
         return [SwapContract(address, routes) for address, routes in contracts.items()]
 
     def _checked_columns(self) -> dict[str, dict[str, str]]:
-        """The types of the columns of each view that there is."""
+        """The types of the columns of each existing view."""
         columns: dict[str, dict[str, str]] = {}
         for view, name, type_name in self._store.query("list_source_columns", database=self._database).iter_rows():
             columns.setdefault(view, {})[name] = type_name
@@ -126,30 +124,30 @@ class SqlSource(Source):
         return columns
 
     def _single(self, view: SourceView, at: datetime) -> dict[str, Any] | None:
-        """The only row of a view as of an instant; None without the view. SourceError if there is not exactly one."""
+        """The only row of a view as of an instant; None without the view. SourceError unless there is exactly one."""
         rows = list(self._rows(view, at))
         if view.name in self._columns and len(rows) != 1:
             raise SourceError(
-                f"{self.spec}: {view.name} has {len(rows)} rows as of {format_instant(at)}, and must have one."
+                f"{self.spec}: {view.name} has {len(rows)} rows as of {format_instant(at)}; it must have one."
             )
         return rows[0] if rows else None
 
     def _rows(
         self, view: SourceView, at: datetime | None = None, by: str = "", **parameters: Any
     ) -> Iterator[dict[str, Any]]:
-        """The rows of a view as of an instant, or for other parameters of its query, in the order of a column of
-        text, in any case, if one is named. None without the view. SourceError for the past of a view that has only
-        those of now."""
+        """The rows of a view as of an instant, or for other parameters of its query, ordered by the text column `by` if
+        that is given, ignoring case. No rows without the view. SourceError for the past of a view that has only present
+        rows."""
         present = self._columns.get(view.name)
         if present is None:
             return
         timed = view.query == "read_source_events" or "observed_at" in present
         if view.moves and not timed and at is not None and at < datetime.now(UTC) - _RECENT:
             raise SourceError(
-                f"{self.spec}: {view.name} has no observed_at, so its rows are those of now, and not those as of "
-                f"{format_instant(at)}. With that column it may also have older rows."
+                f"{self.spec}: {view.name} has no column observed_at, so it has only present rows, and none as of "
+                f"{format_instant(at)}. Add this column for older rows."
             )
-        # Rows of a view that says nothing about time are of the instant that is asked for.
+        # Rows of a view without times are valid at the requested instant.
         common = {}
         if at is not None:
             parameters["at"] = unix_second(at)
@@ -163,8 +161,8 @@ class SqlSource(Source):
         try:
             rows = self._store.query(view.query if timed else "read_source_rows", placeholders, **parameters)
         except AnalyticsError as error:
-            # What is missing is below the view, and not of the service's own schema.
-            made_from = f"Look at the tables that {self._database}.{view.name} is made from."
+            # Something below the view is missing, not a table of the service.
+            made_from = f"Check the tables that {self._database}.{view.name} reads."
             why = f"{error.reason.rstrip('.')}. {made_from}" if isinstance(error, SchemaError) else str(error)
             raise SourceError(f"{self.spec}: the view {view.name} cannot be read: {why}") from error
         if by:
@@ -173,15 +171,15 @@ class SqlSource(Source):
             yield self._decoded(view, common | row)
 
     def _decoded(self, view: SourceView, row: Mapping[str, Any]) -> dict[str, Any]:
-        """A row as values of the domain. SourceError, identifying the row, for a value that cannot be used, except in
-        views of _APART."""
+        """A row as domain values. SourceError, identifying the row, for a value that cannot be used, except in views of
+        _APART."""
         values: dict[str, Any] = {}
 
         def fill(name: str, value: Callable[[Any], Any], of: Any) -> None:
             try:
                 values[name] = value(of)
             except (ValueError, TypeError, OutOfRange) as error:
-                # A default made from a value that stayed as it is raises TypeError.
+                # A default that is computed from an unreadable value raises TypeError.
                 if view in _APART and (name in row or isinstance(error, TypeError)):
                     values[name] = row.get(name)
                     return
@@ -201,7 +199,7 @@ class SqlSource(Source):
         return values
 
     def _item(self, row: dict[str, Any]) -> list[Any]:
-        """A row of positions as the values of POSITION_COLUMNS."""
+        """A row of positions as values of POSITION_COLUMNS."""
         if row["kind"] not in KINDS:
             raise SourceError(
                 f"{self.spec}: {views.POSITION.name}.kind of {row['address']} is {row['kind']!r}: "
@@ -212,11 +210,11 @@ class SqlSource(Source):
 
 
 def _faults(columns: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """What is wrong with the views that there are, by the types of their columns."""
+    """The faults of the existing views, by the types of their columns."""
     for name, view in VIEWS.items():
         if name not in columns:
             if view.required:
-                yield f"there is no view {name} that the service's user may read"
+                yield f"the service's user cannot read a view {name}"
             continue
         present = columns[name]
         for column, kind in view.columns.items():
@@ -224,16 +222,15 @@ def _faults(columns: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
                 if view.default(column) is REQUIRED:
                     yield f"{name} has no column {column} ({kind.allowed})"
             elif not kind.fits(present[column]):
-                yield f"{name}.{column} is {present[column]}, and must be {kind.allowed}; cast it in the view"
-        # A misspelt column would count as one that is not there.
+                yield f"{name}.{column} is {present[column]}; cast it to {kind.allowed} in the view"
+        # A misspelt column would count as missing.
         for column in present.keys() - view.columns.keys():
-            yield f"{name}.{column} has no meaning; the columns of {name} are {', '.join(view.columns)}"
+            yield f"{name}.{column} is unknown; the columns of {name} are {', '.join(view.columns)}"
     for name in columns.keys() - VIEWS.keys():
-        yield f"{name} has no meaning; the views are {', '.join(VIEWS)}"
+        yield f"{name} is unknown; the views are {', '.join(VIEWS)}"
 
 
 def _market(row: Mapping[str, Any]) -> Market:
-    """The markets of a row."""
     parts = {
         market: record_of(record, {field: row[column_of(market, field)] for field in columns_of(record)})
         for market, (record, amount) in MARKETS.items()

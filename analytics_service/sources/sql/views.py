@@ -1,4 +1,4 @@
-"""The views that a source reads: fields of records, with defaults. `example source-views` shows and explains them."""
+"""The views that a source reads: columns and their defaults. `example source-views` prints and explains them."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -16,15 +16,15 @@ from analytics_service.store.datasets.markets import ROUTES
 from analytics_service.store.datasets.positions import ITEM_COLUMNS
 
 _ZERO, _ONE = Decimal(0), Decimal(1)
-# Decimal places that texts show, unless a view says otherwise; imports have the same.
+# Default of decimal places in texts; imports have the same.
 _DISPLAYED = 6
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnDefault:
-    """What a column has where the view lacks it, and in rows where it is null, or empty although the text is not free.
+    """The value of a column that a view lacks, or that is null, or empty where empty text is no value.
 
-    `of` makes it from the values of the row; its ValueError says why there must be a value. `words` are for people.
+    `of` computes it from the values of the row; its ValueError says why a value is required. `words` are for people.
     """
 
     words: str
@@ -33,10 +33,10 @@ class ColumnDefault:
 
 @dataclass(frozen=True, slots=True)
 class SourceView:
-    """A view of a source, with the kinds of its columns. `query` selects its rows as of an instant; `key` are the
-    columns of which it takes the newest row each. A view without a column `observed_at` has the same rows at every
-    instant, or, if it `moves`, those of now only. `defaults` are those of columns that have another one than null where
-    that may be, else none."""
+    """A view of a source, with its column types. `query` selects the rows as of an instant; queries of newest rows take
+    the newest row for each `key`. A view without a column `observed_at` has one set of rows for all instants, or if it
+    `moves`, present rows only. `defaults` are by column; others default to null if they are nullable, else they are
+    required."""
 
     name: str
     columns: Mapping[str, ColumnType]
@@ -52,7 +52,7 @@ class SourceView:
         return self.defaults.get(column, _NULL if self.columns[column].nullable else REQUIRED)
 
     def ddl(self) -> str:
-        """The columns as CREATE TABLE has them. Tables are sorted by `observed_at`, which is therefore never null."""
+        """The columns for CREATE TABLE. `observed_at` is not nullable, because tables are sorted by it."""
         return ",\n    ".join(
             f"{name} {kind.sql if self.default(name) in (REQUIRED, _AT, _NOW) else f'Nullable({kind.sql})'} "
             f"COMMENT '{kind.meaning}. {self.default(name).words}'"
@@ -61,7 +61,7 @@ class SourceView:
 
 
 def _missing(_: Mapping[str, Any]) -> None:
-    raise ValueError("there must be a value")
+    raise ValueError("a value is required")
 
 
 def _null(words: str) -> ColumnDefault:
@@ -70,8 +70,8 @@ def _null(words: str) -> ColumnDefault:
 
 REQUIRED = ColumnDefault("Required", _missing)
 _NULL = _null("Default: null")
-_AT = _null("Without it, all rows hold at every instant")
-_NOW = _null("Without it, all rows are those of now, and there is no past")
+_AT = _null("Without it, all rows are valid at every instant")
+_NOW = _null("Without it, all rows are present rows, and there is no past")
 
 
 def _plain(value: Any) -> ColumnDefault:
@@ -84,19 +84,19 @@ def _same_as(name: str) -> ColumnDefault:
 
 
 def _needed(name: str, value: str | None = None) -> ColumnDefault:
-    """The default of a column that needs a value where another has one, or has a certain one."""
+    """The default of a column that is required if another column has a value, or a certain value."""
 
     def default(row: Mapping[str, Any]) -> None:
         if row.get(name) is not None and value in (None, row[name]):
-            raise ValueError(f"there must be a value, because {name} is {row[name]}")
+            raise ValueError(f"a value is required, because {name} is {row[name]}")
 
     return ColumnDefault(f"Required where {name} is {value}" if value else f"Required with {name}", default)
 
 
-_OBSERVED_AT = {"observed_at": Time("Instant from which the row holds, until the next one")}
-_SNAPSHOT = {"observed_at": Time("Instant of the snapshot; the newest counts, with all its rows")}
+_OBSERVED_AT = {"observed_at": Time("Instant from which the row is valid, until the next row")}
+_SNAPSHOT = {"observed_at": Time("Instant of the snapshot; the newest snapshot counts, with all its rows")}
 
-# The markets of an asset: the record of each, and the column without whose value there is none.
+# The markets of an asset: the record of each, and the column that is null if there is no such market.
 MARKETS = {
     "lend": (LendMarket, "lend_principal"),
     "collateral": (CollateralMarket, "collateral_balance"),
@@ -106,7 +106,7 @@ _FIELDS = Counter(name for record, _ in MARKETS.values() for name in columns_of(
 
 
 def column_of(market: str, field: str) -> str:
-    """The column of a market's field, which names the market if the field alone would not tell it."""
+    """The column of a market's field, with the market's name if other markets have the field, too."""
     return f"{market}_{field}" if market == "lend" or _FIELDS[field] > 1 else field
 
 

@@ -1,4 +1,4 @@
-"""One GET request to upstream: its pace, its bounds in time and size, which failures are retried, and its envelope."""
+"""GET requests to upstream: pace, limits of time and size, retries, and the envelope of answers."""
 
 import json
 import re
@@ -19,29 +19,29 @@ from analytics_service.sources.upstream.fields import AnswerField
 from analytics_service.sources.upstream.files import Names
 
 _T = TypeVar("_T")
-# Requests at the same time, each on a connection of its own.
+# Simultaneous requests, each on a connection of its own.
 CONNECTIONS = 4
-# Seconds between the begins of two requests.
+# Seconds between the starts of two requests.
 INTERVAL = 0.1
-# Seconds for a connection, and for each wait for data; a whole answer may take four times as long as that.
+# Seconds for a connection, and for each wait for data; a whole answer may take four times as long.
 _CONNECT, TIMEOUT = 10.0, 30.0
-# Bytes of an answer.
+# Bytes of an answer, at most.
 _LARGEST = 2**24
 _ATTEMPTS = 5
 _GROWING = tenacity.wait_exponential(multiplier=0.5, max=10) + tenacity.wait_random(0, 1)
-# 429 asks for fewer requests; the others come from proxies, and from a deployment that starts, stops or is busy.
+# 429 limits requests; the others come from proxies, and from a deployment that starts, stops or is busy.
 _PASSING = (429, 502, 503, 504)
-# Seconds of Retry-After that a request waits at most. After longer ones the next snapshot asks again.
+# The longest Retry-After, in seconds, that a request waits for. After longer ones the next snapshot tries again.
 _LONGEST_WAIT = 60
-# Kinds of errors that say nothing of a name: of a proxy, of a path, and of an instant before all snapshots.
+# Kinds of errors that are not about a name: from a proxy, about a path, and about an instant before all snapshots.
 NO_SNAPSHOT = "no_snapshot"
 _NO_NAME = ("", "path_unknown", NO_SNAPSHOT)
 _AS_OF = re.compile(r"([a-z][a-z0-9_]*)=@([0-9]{1,10})(?![0-9])")
 
 
 class Refused(SourceError):
-    """Upstream refuses a request for good, with a status; `kind` is that of its error. An error without a kind is that
-    of a proxy, which does not know what upstream lacks."""
+    """Upstream refuses a request for good. `kind` is the kind of its error; an error without a kind comes from a proxy,
+    and says nothing about upstream."""
 
     def __init__(self, message: str, status: int, kind: str) -> None:
         super().__init__(message)
@@ -49,8 +49,8 @@ class Refused(SourceError):
 
 
 def none_if_lacking(ask: Callable[..., _T], *of: Any, known_path: bool = False) -> _T | None:
-    """What upstream answers; None if it lacks that. If it must know the path and have snapshots of the instant, only a
-    name in the request can be lacking."""
+    """Upstream's answer; None if upstream lacks the path, the snapshot or a name. With `known_path`, only a name may be
+    missing; else the refusal is raised."""
     try:
         return ask(*of)
     except Refused as error:
@@ -60,7 +60,7 @@ def none_if_lacking(ask: Callable[..., _T], *of: Any, known_path: bool = False) 
 
 
 class _Passing(SourceError):
-    """A failure that may pass, after some seconds if upstream says so."""
+    """A transient failure; `seconds` is the pause that upstream asks for."""
 
     def __init__(self, message: str, seconds: float = 0.0) -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ class _Passing(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class UpstreamAnswer:
-    """The payload of an answer, its count, and the instant (unix s) of the snapshot of each dataset, where it says."""
+    """The payload of an answer, its count, and the instant (unix second) of each dataset's snapshot, if stated."""
 
     data: AnswerField
     count: AnswerField | None
@@ -77,8 +77,8 @@ class UpstreamAnswer:
 
 
 class Client:
-    """Asks a deployment at `url`. Safe for threads. SourceError says why there is no answer. `wait` pauses and, like
-    `threading.Event.wait`, returns true when the process is about to end."""
+    """A client of the deployment at `url`. Safe for threads. SourceError says why there is no answer. `wait` pauses,
+    and returns true when the process is about to end, like `threading.Event.wait`."""
 
     def __init__(
         self,
@@ -101,10 +101,10 @@ class Client:
             transport=transport,
             headers={
                 "Accept": "application/json",
-                # The coding that cannot make more than a thousand bytes of one.
+                # gzip expands at most a thousandfold.
                 "Accept-Encoding": "gzip",
                 "User-Agent": f"analytics-service/{service_version()}",
-                # Redirects are not followed, so nobody else gets it.
+                # Redirects are not followed, so nobody else gets the key.
                 **({"Authorization": f"Bearer {key}"} if key else {}),
             },
             timeout=httpx.Timeout(timeout, connect=_CONNECT, pool=self._longest),
@@ -116,13 +116,13 @@ class Client:
         self._http.close()
 
     def pause(self, seconds: float) -> None:
-        """Wait. SourceError if the process ends meanwhile."""
+        """Wait. SourceError if the process is about to end."""
         if seconds and self._wait(seconds):
             raise SourceError(f"{self.url} is not asked. The process is about to end.")
 
     def get(self, path: str, **params: str | int) -> UpstreamAnswer:
-        """The answer of a path below /api/v1. Failures that may pass are retried, with pauses that grow, or those that
-        upstream asks for. Refused if it answers with another error."""
+        """The answer of a path below /api/v1. Transient failures are retried, after growing pauses, or the pauses that
+        upstream asks for. Refused for any other error."""
         retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_Passing),
             wait=_patience,
@@ -144,9 +144,9 @@ class Client:
         if response.status_code != 200:
             raise _refusal(response, body, whose)
         try:
-            # Numbers keep all their digits.
+            # Decimals keep all their digits.
             parsed = json.loads(body, parse_float=Decimal, object_pairs_hook=self._names.translated)
-        # Digits that Python refuses to convert are a ValueError, too.
+        # Too many digits for Python are a ValueError, too.
         except (ValueError, RecursionError, ArithmeticError) as error:
             raise _Passing(f"{whose} answers {len(body)} bytes that are not JSON: {error!s:.200}.") from error
         envelope = AnswerField(parsed, f"{whose}: answer")
@@ -154,8 +154,8 @@ class Client:
         return UpstreamAnswer(envelope["data"], envelope.get("count"), as_of)
 
     def _body(self, response: httpx.Response, whose: str) -> bytes:
-        """The body, read within its bounds. httpx decodes what it has received, at most 64 KiB, by all codings in turn
-        before it is counted, and bounds each wait for data, not their sum."""
+        """The body, within limits of size and time. httpx decodes up to 64 KiB by all stated codings before bytes can
+        be counted, so only gzip is allowed; and it limits each wait for data, not their sum."""
         deadline = time.monotonic() + self._longest
         if response.headers.get("Content-Encoding", "gzip").lower() not in ("gzip", "identity"):
             raise SourceError(f"{whose} answers in another coding than gzip.")
@@ -175,14 +175,14 @@ def _patience(state: tenacity.RetryCallState) -> float:
 
 
 def _refusal(response: httpx.Response, body: bytes, whose: str) -> SourceError:
-    """The error that a status other than 200 stands for."""
+    """The error of a status other than 200."""
     status, kind, text = response.status_code, "", ""
     with suppress(ValueError, RecursionError, LookupError, TypeError):
         error = json.loads(body)["error"]
         text = "".join(filter(str.isprintable, str(error["message"]))).rstrip(".")[:200]
         kind = NO_SNAPSHOT if text.startswith("at:") else str(error.get("kind") or "")
     message = f"{whose} answers {status}{f': {text}' if text else ''}."
-    # Seconds; a time by upstream's own clock is left to the usual pauses.
+    # Only seconds count; a time by upstream's clock is ignored.
     after = response.headers.get("Retry-After", "")
     seconds = float(after) if after.isdecimal() else 0.0
     if status in _PASSING and seconds <= _LONGEST_WAIT:

@@ -1,4 +1,4 @@
-"""The events of an address, by pages of upstream's list of them."""
+"""The events of an address, by pages of upstream's list."""
 
 from datetime import datetime
 
@@ -7,7 +7,7 @@ from analytics_service.sources.upstream.client import Client
 
 # Events of a page.
 _PAGE = 200
-# Members that are not called as the record's field.
+# Members whose name differs from the record's field.
 _MEMBERS = {
     "id": ("event_uuid",),
     "at": ("event_time",),
@@ -20,8 +20,8 @@ _MEMBERS = {
 def read_events(client: Client, address: str, start: datetime, end: datetime) -> list[Event]:
     """The events of an address in [start, end), oldest first.
 
-    The list is read backwards from its end, which new events do not disturb. SourceError for a page that does not go on
-    where the one before it ended, or if the whole list is not as long as upstream says.
+    The list is read backwards from its end, so that new events do not disturb it. SourceError for a page that does not
+    continue the page before, or if the list is not as long as upstream says.
     """
     read: dict[str, Event] = {}
     last: Event | None = None

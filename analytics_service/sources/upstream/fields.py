@@ -1,7 +1,7 @@
-"""Typed fields of an answer. Whatever is missing or malformed is a SourceError that names path and field.
+"""Typed fields of an answer. A missing or malformed field is a SourceError that names path and field.
 
-Numbers may come as strings, and strings of digits as numbers. Fields that nobody asks for do not matter, and a value
-out of range is left to whoever stores it.
+Numbers may come as strings, and strings of digits as numbers. Other fields are ignored, and ranges of values are
+checked before they are stored.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,34 +16,34 @@ from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.market.kinds import TIME_LIMIT, Amount, AssetId, ColumnType, Flag, Number, Time, kinds_of
 
 _R = TypeVar("_R")
-# The members that a field may be, by its name.
+# By field, the members that may have its value.
 Names = Mapping[str, tuple[str, ...]]
 _AMOUNT, _NUMBER, _ASSET_ID, _TEXT = Amount(), Number(), AssetId(), ColumnType()
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerField:
-    """A value in an answer. `place` says whose and where it is, as `https://a.b: /api/v1/markets: answer.data.lend`."""
+    """A value in an answer. `place` locates it, as `https://a.b: /api/v1/markets: answer.data.lend`."""
 
     value: Any
     place: str
 
     def __getitem__(self, name: str) -> "AnswerField":
-        """A member that must be there, and not be null."""
+        """A required member, not null."""
         field = self.get(name)
         if field is None:
             raise SourceError(f"{self.place}.{name} is missing.")
         return field
 
     def get(self, *names: str) -> "AnswerField | None":
-        """The first of several members that is there and not null, if any is."""
+        """The first of several members that exists and is not null, or None."""
         if not isinstance(self.value, dict):
             raise self.error("must be an object")
         found = (AnswerField(self.value[name], f"{self.place}.{name}") for name in names if name in self.value)
         return next((field for field in found if field.value is not None), None)
 
     def items(self) -> "list[AnswerField]":
-        """The items of an array, or of the array `contents` of an object that has sums beside it."""
+        """The items of an array, or of an object's array `contents`."""
         if isinstance(self.value, dict) and "contents" in self.value:
             return self["contents"].items()
         if not isinstance(self.value, list):
@@ -51,7 +51,7 @@ class AnswerField:
         return [AnswerField(item, f"{self.place}[{index}]") for index, item in enumerate(self.value)]
 
     def by_asset(self, read: "Callable[[AnswerField], _R]") -> dict[str, _R]:
-        """What is read from each item, by the id of its asset, which no other item has."""
+        """The value of each item, by the id of its asset, which must be unique."""
         by_id: dict[str, _R] = {}
         for item in self.items():
             if (asset_id := item.asset_id()) in by_id:
@@ -60,7 +60,7 @@ class AnswerField:
         return by_id
 
     def asset_id(self) -> str:
-        """The id of an AssetSpec, or of that within an object."""
+        """The id of an AssetSpec, or of the AssetSpec within an object."""
         field = self
         while inner := field.get("asset_info", "asset"):
             field = inner
@@ -78,7 +78,7 @@ class AnswerField:
         return number
 
     def read(self, kind: ColumnType) -> Any:
-        """A value of a kind, which may be out of its range."""
+        """The value as a column type, which may be out of its range."""
         value = self.value
         if isinstance(kind, AssetId) and isinstance(value, dict):
             return self.asset_id()
@@ -94,9 +94,9 @@ class AnswerField:
     def record(
         self, of: Callable[..., _R], *others: "AnswerField | None", names: Names | None = None, **values: Any
     ) -> _R:
-        """A record of the members of this object and others. They bear the names of its fields, apart from those in
-        `names`, and are read by the types of the fields: kinds, records, and tuples of records. `values` are the fields
-        that come from elsewhere."""
+        """A record from the members of this object and `others`. Members have the names of its fields, except for
+        `names`, and are read by the types of the fields: column types, records, and tuples of records. `values` are
+        fields that come from elsewhere."""
         places = [self, *filter(None, others)]
         for name, declared in _types_of(of).items():
             if name in values:
@@ -112,16 +112,15 @@ class AnswerField:
             elif isinstance(declared, tuple):
                 values[name] = (field or self[name]).records(declared[0])
             else:
-                # A record that is not there may have nothing but fields that may be null.
+                # A missing record is read as empty: all of its fields must be nullable.
                 values[name] = (field or AnswerField({}, f"{self.place}.{name}")).record(declared)
         return of(**values)
 
     def records(self, of: Callable[..., _R], *groups: str) -> tuple[_R, ...]:
-        """A record of each item, with the members of some objects within it."""
+        """A record from each item, with the members of the objects `groups` within it."""
         return tuple(item.record(of, *map(item.__getitem__, groups)) for item in self.items())
 
     def error(self, problem: str) -> SourceError:
-        """An error that says what is wrong with this field."""
         return SourceError(f"{self.place} is {self.value!r:.60}: {problem.rstrip('.')}.")
 
 
@@ -138,6 +137,6 @@ def _instant(text: str) -> datetime:
 
 @cache
 def _types_of(record: Any) -> Mapping[str, Any]:
-    """By field: its kind, the type of a record within the record, or a tuple with the type of several records."""
+    """By field: its column type, the class of a nested record, or a tuple with the class of several records."""
     hints = {name: get_args(hint) for name, hint in get_type_hints(record).items() if get_origin(hint) is tuple}
     return {**kinds_of(record), **{name: of[:1] for name, of in hints.items() if is_dataclass(of[0])}}

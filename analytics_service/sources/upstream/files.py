@@ -1,4 +1,4 @@
-"""The files that say which addresses are followed, and how upstream calls what the contract has neutral words for."""
+"""The files of followed addresses, and of upstream's words for the contract's neutral words."""
 
 import re
 from collections.abc import Callable
@@ -9,19 +9,19 @@ from analytics_service.errors import SettingError
 from analytics_service.market.assets import parse_address
 
 _T = TypeVar("_T")
-# The contract's stand-ins for words with the protocol's brand: names of fields, and the values of `kind`.
+# The contract's neutral words for words with the protocol's brand: names of fields, and values of `kind`.
 NEUTRAL_WORDS = ("ptoken", "hnative", "protocol_receipt_asset", "protocol_receipt_token")
 
 
 class Names(dict[str, str]):
-    """Upstream's words by ours. Without any, it uses ours."""
+    """Upstream's words by ours; missing words are equal."""
 
     def path(self, path: str) -> str:
-        """A path of the contract as upstream has it."""
+        """A path of the contract in upstream's words."""
         return "/".join(self.get(segment, segment) for segment in path.split("/"))
 
     def translated(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """The members of an object of upstream in our words."""
+        """The members of an object of upstream, in our words."""
         ours = {theirs: word for word, theirs in self.items()}
         members = {ours.get(name, name): value for name, value in pairs}
         if isinstance(kind := members.get("kind"), str):
@@ -48,7 +48,7 @@ def read_addresses(file: Path | None) -> tuple[str, ...]:
 
 
 def _read_lines(variable: str, file: Path | None, parse: Callable[[str], _T]) -> list[_T]:
-    """What each line is that is not empty, without its comment, which begins with #."""
+    """The parsed lines of a file, without empty lines, and comments from # on."""
     try:
         lines = file.read_text("utf-8-sig").splitlines() if file else []
     except (OSError, UnicodeError) as error:

@@ -1,4 +1,4 @@
-"""Upstream's histories: their values as of instants, by pages of hourly buckets (rules 2.4 to 2.8)."""
+"""Values of upstream's histories as of instants, by pages of hourly buckets (rules 2.4 to 2.8)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -11,9 +11,9 @@ from analytics_service.market.sums import TOTAL
 from analytics_service.sources.upstream.client import Client
 from analytics_service.store.datasets.histories import History
 
-# Buckets of a page, as many as the contract's sample has.
+# Buckets of a page, as in the contract's sample.
 _BUCKETS = 200
-# How long upstream may take to write what belongs into a bucket that has ended.
+# The time that upstream may take to complete a bucket after its end.
 _SETTLING = timedelta(minutes=5)
 _TIME = Time()
 # Values by asset id, or under TOTAL for a history that has a single series.
@@ -21,22 +21,22 @@ Values = Mapping[str, Decimal]
 
 
 class Histories:
-    """Values of histories as of instants. The last page of each history is kept, for the next instants of a backfill,
-    which would else take an hour for a year.
+    """Values of histories as of instants. Keeps the last page of each history for the next instants of a backfill,
+    which would otherwise take an hour for a year.
 
     A bucket's value is the last at or before its last second, so instants at the last second of an hour share pages.
-    Any other instant is asked for by itself: it ends the range, and so the bucket.
+    Any other instant takes a request of its own, whose range, and so its bucket, ends at the instant.
     """
 
     def __init__(self, client: Client, now: Callable[[], datetime]) -> None:
         self._client = client
         self._now = now
-        # By path, the start (unix s) of the first bucket, and the buckets.
+        # By path, the start (unix second) of the first bucket, and the buckets.
         self._pages: dict[str, tuple[int, Sequence[Values]]] = {}
 
     def values(self, path: str, at: datetime) -> Values:
-        """The value of each series as of an instant; series without a value are left out. SourceError for a page that
-        is not the one that was asked for."""
+        """The value of each series that has one as of an instant. SourceError for a page other than the requested
+        one."""
         second, settled = unix_second(at), unix_second(self._now() - _SETTLING) + 1
         start = second // HOUR * HOUR
         if second + 1 < start + HOUR or settled < start + HOUR:
@@ -48,18 +48,18 @@ class Histories:
         return buckets[(start - first) // HOUR]
 
     def total(self, history: History, at: datetime) -> Decimal | None:
-        """The value of a history without assets; None before its first."""
+        """The value of a history's total; None before the first value."""
         assert history.total
         return self.values(history.total.path, at).get(TOTAL)
 
     def sum(self, history: History, at: datetime) -> Sum | None:
-        """The total and the values by asset; None before the first."""
+        """The total and the values by asset; None before the first value."""
         assert history.by_asset
         total = self.total(history, at)
         return None if total is None else Sum(total, self.values(history.by_asset.path, at))
 
     def _read(self, path: str, start: int, end: int) -> Sequence[Values]:
-        """The values of hourly buckets from a start on: of all up to a second, or as many as upstream has in a page."""
+        """The values of hourly buckets from `start` up to the second `end`, or fewer if they exceed upstream's page."""
         data = self._client.get(path, period="h", limit=_BUCKETS, tz="UTC", start=start, end=end).data
         listed = data.get("series")
         series = listed.by_asset(lambda item: item["points"].items()) if listed else {TOTAL: data["points"].items()}

@@ -1,4 +1,4 @@
-"""Records of the domain in upstream's answers."""
+"""Reads domain records from upstream's answers."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -15,21 +15,20 @@ from analytics_service.sources.upstream.fields import AnswerField, Names
 from analytics_service.sources.upstream.state import UpstreamState
 
 _R = TypeVar("_R")
-# Where the sums over all users are.
+# The path of sums over all users.
 STATE = "/analytics/market/state"
 _INDEX = Index()
-# Members that are not called as the record's field; those of markets in the newer and in the older shape (rule 5.2).
+# Members whose name differs from the record's field; for markets, in the newer and the older shape (rule 5.2, market
+# shapes).
 _PRICE: Names = {"observed_at": ("last_updated_at",), "usd": ("price",)}
 _RECEIPT: Names = {"receipt_asset": ("protocol_receipt_asset",)}
 _LEND: Names = {"principal": ("principal", "principal_sum"), "receipt_supply": ("receipt_total_supply",)}
-# The older shape has no shares; there, what is collateralized stands for them.
+# The older shape has no shares; the collateralized amount replaces them.
 _COLLATERAL: Names = {"shares": ("shares", "collateral_sum")}
 _DEBT: Names = {"balance": ("balance", "balance_sum"), "shares": ("shares", "principal_sum")}
 
 
 def read_assets(upstream: UpstreamState) -> list[Asset]:
-    """Every asset."""
-
     def asset(info: AnswerField) -> Asset:
         group, key = split_id(info.asset_id())
         return info["metadata"].record(Asset, info["classification"], names=_RECEIPT, group=group, group_key=key)
@@ -38,7 +37,6 @@ def read_assets(upstream: UpstreamState) -> list[Asset]:
 
 
 def read_prices(upstream: UpstreamState) -> list[Price]:
-    """The price of every asset that has one."""
     prices = upstream.get("/assets/prices").by_asset(lambda item: item["price"])
     return [
         price.record(Price, names=_PRICE, asset_id=asset_id) for asset_id, price in prices.items() if price.get("price")
@@ -46,15 +44,14 @@ def read_prices(upstream: UpstreamState) -> list[Price]:
 
 
 def read_rates(upstream: UpstreamState) -> Rates:
-    """The APR of each market."""
     sides = (upstream.get(f"/markets/{side}") for side in ("lend", "borrow/debts"))
     return Rates(*(side.by_asset(lambda market: market["rate"]["apr"].decimal()) for side in sides))
 
 
 def read_markets(upstream: UpstreamState) -> list[Market]:
-    """The markets of every asset that has any, in ascending order of asset id."""
+    """All markets, in ascending order of asset id."""
     overview = upstream.get("/markets")
-    # What lenders were paid so far, if upstream tells it.
+    # Interest paid to lenders so far, if upstream reports it.
     state = none_if_lacking(upstream.get, STATE)
     paid = state["assets"].by_asset(lambda item: item["lend_interest_paid"].whole()) if state else {}
     borrow = overview["borrow"]
@@ -81,7 +78,6 @@ def read_ptoken(upstream: UpstreamState) -> Ptoken:
 
 
 def read_routes(address: str, data: AnswerField) -> SwapContract:
-    """The routes of a swap contract."""
     return SwapContract(
         address,
         {item["source"].text(): tuple(target.text() for target in item["targets"].items()) for item in data.items()},
@@ -89,7 +85,7 @@ def read_routes(address: str, data: AnswerField) -> SwapContract:
 
 
 def read_position(address: str, user: AnswerField) -> Position:
-    """Everything that an address has, but for its unlock arrangements."""
+    """The position of an address, without unlock arrangements."""
     markets, staking = user["markets"], user["ptoken"]["staking"]
     balances = [(item, item["values"]) for item in user["wallets"]["balances"].items()]
     return staking.record(
@@ -97,7 +93,7 @@ def read_position(address: str, user: AnswerField) -> Position:
         address=address,
         accounts=markets["borrow"]["accounts"].records(Account),
         lends=markets["lend"]["asset_pools"].records(LendPosition, "receipt_amounts"),
-        # Balances of other kinds than known may lack an amount.
+        # Balances of unknown assets may lack an amount.
         wallet=tuple(
             item.record(Balance, values)
             for item, values in balances

@@ -1,7 +1,7 @@
 """Another deployment of this interface as a source.
 
-Of single users it knows those whose addresses are in a file. Swap contracts, of which the interface has no list, are
-the addresses of that file for which upstream has routes.
+It follows the users whose addresses are in a file. The interface does not list swap contracts, so these are the
+addresses of the file for which upstream has routes.
 """
 
 import threading
@@ -35,7 +35,7 @@ from analytics_service.sources.upstream.state import CATCH_UP, UpstreamState
 from analytics_service.store.datasets import histories
 
 _T = TypeVar("_T")
-# Seconds for which definitions of assets stand for those of past instants, which upstream need not tell.
+# Seconds for which definitions of assets are kept for past instants, whose definitions upstream may not have.
 _DEFINITIONS = 600
 _RISK = (histories.DEBT_AT_RISK, histories.ACCOUNTS_AT_RISK, histories.LIQUIDATABLE_DEBT, histories.BAD_DEBT)
 
@@ -47,8 +47,8 @@ def _now() -> datetime:
 class UpstreamSource(Source):
     """The deployment whose URL, up to /api/v1, is the spec.
 
-    Values as of the past come from histories where the contract has them, and otherwise from current-state paths with
-    `at`, an extension. `wait` pauses, and returns true once the process is about to end.
+    Past values come from histories if the contract has them, otherwise from current-state paths with `at`, an
+    extension. `wait` pauses, and returns true once the process is about to end.
     """
 
     at_ends = True
@@ -85,13 +85,13 @@ class UpstreamSource(Source):
 
     @property
     def simulated(self) -> bool:
-        """Whether upstream says that its data is simulated. One that does not tell is taken to be real."""
+        """Whether upstream says that its data is simulated; if it does not say, it is real."""
         health = none_if_lacking(self._client.get, "/status/health")
-        told = health.data.get("simulated") if health else None
-        return told is not None and bool(told.read(Flag()))
+        simulated = health.data.get("simulated") if health else None
+        return simulated is not None and bool(simulated.read(Flag()))
 
     def hurry(self) -> None:
-        """End all pauses, and with them the calls that wait for more than their turn."""
+        """End all pauses, and with them the calls that retry."""
         self._stop.set()
 
     def close(self) -> None:
@@ -100,12 +100,12 @@ class UpstreamSource(Source):
         self._client.close()
 
     def assets(self, at: datetime) -> Sequence[Asset]:
-        """Every asset; for an instant of the past, every asset of the present."""
+        """Every asset; for the past, the present assets."""
         state = self._state("prices", at)
         return records.read_assets(state) if state.is_recent else self._definitions()
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        """The oracle's prices; of the past, those as of the instant, which then counts as that of the observation."""
+        """The oracle's prices; for the past, prices as of the instant, which becomes the instant of observation."""
         state = self._state("prices", at)
         if state.is_recent:
             return records.read_prices(state)
@@ -124,8 +124,8 @@ class UpstreamSource(Source):
         return self._state("markets", at).get("/markets/config").record(GlobalConfig)
 
     def totals(self, at: datetime) -> Totals:
-        """The sums over all users: from the newest state, and of the past from histories. Flash loans, which have no
-        history, are unknown if upstream does not tell its past state."""
+        """The sums over all users: from the newest state, for the past from histories. Flash loans, which have no
+        history, are unknown if upstream does not have its past state."""
         state = self._state("loans", at)
         sums = state.get(STATE) if state.is_recent else none_if_lacking(state.get, STATE)
         then = state.snapshot if state.is_recent else at
@@ -140,8 +140,8 @@ class UpstreamSource(Source):
         return self._state("positions", at).get(STATE).record(Activity)
 
     def risk(self, at: datetime) -> RiskTotals:
-        """The risk of all borrow accounts, as far as upstream has histories of it, which are an extension. They have
-        no values after upstream's snapshot."""
+        """The risk of all borrow accounts, from those histories of risk, an extension, that upstream has, as of its
+        snapshot."""
         state = self._state("positions", at)
         if state.is_recent:
             none_if_lacking(state.get, STATE)
@@ -154,8 +154,8 @@ class UpstreamSource(Source):
         return sorted((event for listed in lists for event in listed), key=lambda event: (event.at, event.id))
 
     def complete_until(self, at: datetime) -> datetime | None:
-        """The instant of upstream's newest snapshot of loans, up to which it tells all events; None if nobody is
-        followed, or if it does not tell with As-Of. One of `at` is waited for some seconds."""
+        """The instant of upstream's newest snapshot of loans, up to which its events are complete; None without
+        followed addresses, or without As-Of. Waits some seconds for a snapshot of `at`."""
         if not self._addresses:
             return None
         for pause in (0.0, *CATCH_UP):
@@ -170,7 +170,7 @@ class UpstreamSource(Source):
         return records.read_ptoken(self._state("ptoken", at))
 
     def arrangements(self, at: datetime) -> Sequence[Arrangement]:
-        """The arrangements of followed addresses, and stand-ins for all; see unlocks.py."""
+        """The arrangements of followed addresses, and stand-ins for all others; see unlocks.py."""
         state = self._state("ptoken", at)
         stand_ins = unlocks.read_groups(state.get("/analytics/ptoken/unlocks-distribution"), at)
 
@@ -191,7 +191,7 @@ class UpstreamSource(Source):
         return filter(None, self._each(position))
 
     def swaps(self, at: datetime) -> Sequence[SwapContract]:
-        """Those of the addresses that have routes."""
+        """The followed addresses that have routes."""
         state = self._state("routes", at)
 
         def contract(address: str) -> SwapContract | None:
@@ -209,8 +209,8 @@ class UpstreamSource(Source):
         return self._histories.values(history.by_asset.path, at)
 
     def _each(self, ask: Callable[[str], _T]) -> Iterator[_T]:
-        """What is read for each followed address, in their order, for some of them at the same time. The first call is
-        alone: it may wait for upstream's snapshot, and the others then find it."""
+        """The answer for each followed address, in order, several at the same time. The first call is alone: it may
+        wait for upstream's snapshot, which the others then find."""
         yield from map(ask, self._addresses[:1])
         with ThreadPoolExecutor(CONNECTIONS, "upstream") as pool:
             yield from pool.map(ask, self._addresses[1:])

@@ -1,8 +1,8 @@
 """Upstream's state as of an instant, from one of its snapshots.
 
-Current-state paths are asked with `at`, an extension: so a snapshot of an instant is upstream's own of that instant,
-even if it is taken late, and histories of both are equal. Where upstream refuses `at`, as it does if it does not take
-it or if its clock is behind, the newest state stands for a recent instant.
+Requests of current-state paths have `at`, an extension: so a snapshot equals upstream's snapshot of the instant, even
+if it is taken late, and both have equal histories. If upstream refuses `at`, because it lacks the extension or its
+clock is behind, the newest state replaces the state of a recent instant.
 """
 
 from datetime import datetime, timedelta
@@ -12,15 +12,14 @@ from analytics_service.market.instants import format_instant, from_unix, unix_se
 from analytics_service.sources.upstream.client import NO_SNAPSHOT, Client, Refused, UpstreamAnswer
 from analytics_service.sources.upstream.fields import AnswerField
 
-# How old an instant may be for which the newest state of upstream stands in.
+# The newest state may replace the state of an instant at most this old.
 _RECENT = timedelta(minutes=5)
-# Seconds between looks at whether upstream has completed its own snapshot of an instant: its jobs begin at the same
-# second as ours.
+# Seconds between checks whether upstream has completed its snapshot: its jobs start at the same second as ours.
 CATCH_UP = (1.0, 2.0, 4.0)
 
 
 class UpstreamState:
-    """The state of a dataset as of an instant: all answers are from the same `snapshot`, if upstream names it."""
+    """The state of a dataset as of an instant. All answers come from one `snapshot`, if upstream names it."""
 
     def __init__(self, client: Client, dataset: str, at: datetime, now: datetime) -> None:
         self.is_recent = now - at <= _RECENT
@@ -32,23 +31,26 @@ class UpstreamState:
 
     @property
     def snapshot(self) -> datetime:
-        """The instant of upstream's snapshot; that which is asked for if upstream does not say."""
+        """The instant of upstream's snapshot; the requested instant if upstream does not say."""
         return from_unix(self._at if self._snapshot is None else self._snapshot)
 
     def get(self, path: str, **params: str | int) -> AnswerField:
         """The payload of a path. The first call waits some seconds for upstream's snapshot of the instant. SourceError
-        if upstream has completed another one since, and for a list that has not as many items as it says."""
+        if upstream has completed another snapshot since, and for a list whose count does not match."""
         answer = self._ask(path, params)
         while answer.as_of.get(self._dataset, self._at) < self._at and (pause := next(self._pauses, None)):
             self._client.pause(pause)
             answer = self._ask(path, params)
         self._pauses = iter(())
         if not self.is_recent and not answer.as_of:
-            raise Refused(f"{self._client.url} tells no past of {self._dataset}: it knows no `at`.", 404, NO_SNAPSHOT)
+            message = f"{self._client.url} has no past of {self._dataset}: it does not support `at`."
+            raise Refused(message, 404, NO_SNAPSHOT)
         snapshot = answer.as_of.get(self._dataset, self._snapshot)
         if self._snapshot not in (None, snapshot):
             late = f"as of {format_instant(from_unix(self._at))}"
-            raise SourceError(f"{self._client.url} has completed {self._dataset} while it was read, {late}.")
+            raise SourceError(
+                f"{self._client.url} has completed a snapshot of {self._dataset} while it was read {late}."
+            )
         self._snapshot = snapshot
         if answer.count is not None and answer.count.whole() != len(answer.data.items()):
             raise answer.count.error("must be the number of items")

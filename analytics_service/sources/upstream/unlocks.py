@@ -1,9 +1,8 @@
-"""Unlock arrangements from upstream's answers: those of followed addresses, and stand-ins for the rest.
+"""Unlock arrangements from upstream's answers: the arrangements of followed addresses, and stand-ins for all others.
 
-The interface tells no other arrangements than those of single addresses, and not the class of their members; of all
-others it tells sums by class. A few lump sums for each class have the same sums at the instant of a snapshot. They
-stand under names that are no addresses, as `group:team`. Arrangements of followed addresses have no class, so the sums
-do not count them twice.
+The interface has the arrangements of single addresses, without a member class, and sums by class over all. A few lump
+sums for each class, under names such as `group:team`, reproduce these sums at the instant of a snapshot. Arrangements
+of followed addresses have no class, so that the sums do not count them twice.
 """
 
 from bisect import bisect_left
@@ -21,9 +20,9 @@ _DAY = timedelta(days=1)
 _PARTS = ("unlocked", "claimable", "claimed", "expired", "reclaimed", "staked", "held")
 _AMOUNTS = ("amount", *(f"amount_{part}" for part in _PARTS))
 _CLASS, _FLAG = Word(of=MemberClass), Flag()
-# What the interface does not tell of arrangements of single addresses.
-_UNTOLD: dict[str, Any] = {"member_class": None, "reclaimed_at": None, "staked": 0, "held": 0}
-# A lump sum of which nothing was done.
+# Fields that the interface lacks for arrangements of single addresses.
+_MISSING: dict[str, Any] = {"member_class": None, "reclaimed_at": None, "staked": 0, "held": 0}
+# A lump sum that is neither claimed, expired nor reclaimed.
 _BARE: dict[str, Any] = {
     **dict.fromkeys(("ends_at", "expires_at", "last_claimed_at", "reclaimed_at")),
     "kind": ScheduleKind.LUMP_SUM,
@@ -33,18 +32,18 @@ _BARE: dict[str, Any] = {
 
 
 def read_groups(distribution: AnswerField, at: datetime) -> Iterator[Arrangement]:
-    """A lump sum of each class for each use that is made of a part of its amount, unlocked or still locked.
+    """Lump sums of each class: one for each use of its amount, unlocked or locked.
 
-    What is claimable has unlocked. What else has unlocked is counted as claimed, as far as that goes, then as expired,
-    then as reclaimed; any other choice would have the same sums.
+    Claimable amounts have unlocked. Other unlocked amounts count as claimed first, then as expired, then as reclaimed;
+    any other choice has equal sums.
     """
-    # Nothing is left to expire or to reclaim of what can be claimed, so both happen before it begins.
+    # Expiry and reclamation happen before the beginning, so that they take the whole amount.
     begun, ahead, before = at - _DAY, at + _DAY, at - 2 * _DAY
     for group in distribution["groups"].items():
         amount, unlocked, claimable, *uses, staked, held = (group[name].whole() for name in _AMOUNTS)
         untouched, free = amount - claimable - sum(uses), unlocked - claimable
         if untouched < 0 or not 0 <= free <= sum(uses):
-            raise group.error("has amounts that contradict each other")
+            raise group.error("has inconsistent amounts")
         parts: list[tuple[int, datetime, dict[str, Any]]] = [(claimable, begun, {}), (untouched, ahead, {})]
         for use, whole in zip(("claimed", "expires_at", "reclaimed_at"), uses, strict=True):
             first = min(free, whole)
@@ -53,7 +52,7 @@ def read_groups(distribution: AnswerField, at: datetime) -> Iterator[Arrangement
                 parts.append((size, begins_at, {use: size if use == "claimed" else before}))
         member_class = group["member_class"].read(_CLASS)
         for index, (size, begins_at, used) in enumerate(parts):
-            # The first stands even for a group without arrangements, whose members may stake and hold.
+            # The first exists even for a group without arrangements, whose members may stake and hold.
             if size or index == 0:
                 fields = {**_BARE, "staked": staked, "held": held, "amount": size, "begins_at": begins_at, **used}
                 yield Arrangement(f"{STAND_IN}{member_class}", index, member_class, **fields)
@@ -70,7 +69,7 @@ def read_arrangements(address: str, unlocks: AnswerField, at: datetime) -> Itera
             address=address,
             index=index,
             admin=admin["address"].text(),
-            **_UNTOLD,
+            **_MISSING,
         )
         if admin["issued_reclaim"].read(_FLAG):
             arrangement = replace(arrangement, reclaimed_at=_reclaimed_at(arrangement, amounts, at))
@@ -78,7 +77,7 @@ def read_arrangements(address: str, unlocks: AnswerField, at: datetime) -> Itera
 
 
 def _reclaimed_at(arrangement: Arrangement, amounts: AnswerField, at: datetime) -> datetime:
-    """The second at which as much was locked as was reclaimed. After expiry, nothing is."""
+    """The second at which the locked amount was equal to the reclaimed amount. Nothing is reclaimed after expiry."""
     if amounts["expired"].whole():
         return at
 
