@@ -1,4 +1,4 @@
-"""Values and health of a borrow account (rules 6.4 and 6.8), for one address and for all alike."""
+"""Values and health of a borrow account (rules 6.4 and 6.8)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Side = Literal["collateral", "debt", "stake"]
 
 
 class Rules(Protocol):
-    """What the values and the health of accounts depend on, other than prices. Mappings are by asset id."""
+    """Inputs of the values and health of accounts, other than prices. Mappings are by asset id."""
 
     @property
     def assets(self) -> Mapping[str, Asset]: ...
@@ -34,8 +34,7 @@ class Rules(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What items have in common: their side of an account, their asset or staking pool, and their own liquidation LTV,
-    if they have one."""
+    """Items that are valued alike: by side of the account, asset or staking pool, and liquidation LTV of their own."""
 
     side: Side
     asset_id: str = ""
@@ -49,8 +48,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What a denom unit of a group adds to an account: its USD value, weighted if it is staked, and the liquidation LTV
-    of collateral. `hides` tells whether health is unknown with any of the group."""
+    """A denom unit of a group: its USD value, weighted if it is staked, and the liquidation LTV of collateral. `hides`:
+    items of the group make health unknown."""
 
     value: Decimal = ZERO
     ltv: Decimal = ZERO
@@ -59,8 +58,8 @@ class Unit:
 
 
 def unit_of(group: Group, rules: Rules, prices: Prices) -> Unit:
-    """A unit of a group. Without a price it is worth 0, and hides health if it is owed or if the price was lost. A
-    stake that adds nothing to health does not hide it."""
+    """A unit of a group. Without a price it is worth 0, and hides health if it is a debt, or if its asset has lost its
+    price. A stake without effect on health does not hide it."""
     asset_id = group.priced_by(rules)
     price = prices.get(asset_id)
     if price is not None and (group.side == "stake" or asset_id in rules.assets):
@@ -71,7 +70,7 @@ def unit_of(group: Group, rules: Rules, prices: Prices) -> Unit:
 
 
 def unit_at(group: Group, rules: Rules, price: Decimal) -> Unit:
-    """A unit of a group at a price of its asset; nothing if that is not defined."""
+    """A unit of a group at a price of its asset; worth 0 if the asset is not defined."""
     asset = rules.assets.get(group.priced_by(rules))
     if group.side == "stake":
         return Unit(EXACT.multiply(EXACT.scaleb(price, -asset.decimals_denom if asset else 0), _weight(group, rules)))
@@ -84,7 +83,7 @@ def unit_at(group: Group, rules: Rules, price: Decimal) -> Unit:
 
 
 def _weight(group: Group, rules: Rules) -> Decimal:
-    """The health weight of a stake: that of its pool, 0 if the protocol token does not list it."""
+    """The health weight of a stake's pool; 0 if the protocol token does not list the pool."""
     return next((pool.health_weight for pool in rules.ptoken.pools if pool.index == group.pool), ZERO)
 
 
@@ -93,7 +92,7 @@ class Health:
     """An account's health. Without debt, base and result are infinite and boost is 0."""
 
     base: Annotated[Decimal, Ratio("Value of collateral, times its liquidation LTV, divided by value of debt")]
-    boost: Annotated[Decimal, Ratio("What staked protocol token adds")]
+    boost: Annotated[Decimal, Ratio("Increase by staked protocol token")]
 
     @property
     def result(self) -> Decimal:
@@ -101,16 +100,16 @@ class Health:
 
 
 class UnknownHealth:
-    """The health of an account that owes an asset without a price, or whose collateral has lost its price. So has its
-    stake, if anything is owed."""
+    """The health of an account with a debt without a price, with collateral that has lost its price, or with a debt and
+    a stake that has lost its price."""
 
     base = boost = result = None
 
 
 @dataclass(frozen=True, slots=True)
 class AccountValues:
-    """Exact USD values of an account: each collateral with its liquidation LTV, all debts, and the weighted stakes.
-    `hidden` are the sides whose value is unknown; there, the value is of what is known."""
+    """Exact USD values of an account: each collateral with its liquidation LTV, all debts, and the weighted stakes. The
+    values of `hidden` sides are unknown; here they include known items only."""
 
     collaterals: Sequence[tuple[Decimal, Decimal]]
     debt: Decimal
@@ -138,7 +137,7 @@ class AccountValues:
 
 
 def account_values(items: Iterable[tuple[Group, Unit, int]]) -> AccountValues:
-    """The values of an account's items: their groups, the units of these, and amounts in denom units."""
+    """The values of an account, from group, unit and amount (denom units) of each item."""
     collaterals: list[tuple[Decimal, Decimal]] = []
     debt, staked = ZERO, ZERO
     hidden: set[Side] = set()
@@ -158,9 +157,9 @@ def account_values(items: Iterable[tuple[Group, Unit, int]]) -> AccountValues:
 def account_health(
     collaterals: Iterable[tuple[Decimal, Decimal]], debt: Decimal, staked: Decimal, config: GlobalConfig
 ) -> Health:
-    """Health from pairs of collateral value and liquidation LTV, the value of debts, and that of the weighted stake.
+    """Health from pairs of collateral value and liquidation LTV, the value of debts, and the value of weighted stakes.
 
-    Values are in USD and not rounded; base and boost are rounded to 18 decimals. Debts worth 0 USD count as no debt.
+    Values are in USD, not rounded; base and boost are rounded to 18 decimals. Debts worth 0 USD count as no debt.
     """
     if not debt:
         return Health(INFINITE, ZERO)

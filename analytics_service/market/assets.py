@@ -25,11 +25,8 @@ _MAX_LENGTH = 90
 
 
 def parse_address(address: str) -> str:
-    """The address in lower case, as it is stored and compared (rule 6.1). ValueError, with the reason, if malformed.
-
-    A bech32 address needs a valid checksum and must not mix upper and lower case; any prefix is accepted. Hex digits
-    may be in either case.
-    """
+    """The address in lower case, as stored and compared (rule 6.1, valid addresses). ValueError, with the reason, if
+    malformed. A bech32 address needs a valid checksum, has any prefix, and must not mix upper and lower case."""
     if re.fullmatch(r"0x[0-9a-fA-F]{40}", address):
         return address.lower()
     prefix, _ = bech32_decode(address) if len(address) <= _MAX_LENGTH else (None, None)
@@ -47,13 +44,11 @@ def bech32_address(prefix: str, payload: bytes) -> str:
     return address
 
 
-# How the ids begin that are compared without case (rule 3.4).
+# Ids with these prefixes are compared without case (rule 3.4, canonical ids).
 HEX = ("token;0x", "token;0X")
 
 
 class AssetKind(StrEnum):
-    """Classification of an asset."""
-
     REGULAR = "regular"
     RECEIPT = "protocol_receipt_token"
     LIQUID_STAKING = "liquid_staking_token"
@@ -63,8 +58,8 @@ class AssetKind(StrEnum):
 class Asset:
     """An asset's identity, metadata and classification.
 
-    A source may give only one of the links `origin_asset` and `receipt_asset`: see `link_receipts`. It says nothing
-    of the fields without a kind, which the store has, and which are not compared.
+    A source may give only one of the links `origin_asset` and `receipt_asset`: see `link_receipts`. It does not set the
+    fields without a column type, which come from the store and are not compared.
     """
 
     group: AssetGroup
@@ -85,7 +80,7 @@ class Asset:
     receipt_asset: Annotated[str | None, AssetId("Id of the receipt token of a regular asset")] = None
     listed_until: datetime | None = field(default=None, compare=False)
     ended_at: datetime | None = field(default=None, compare=False)
-    """The last instant of its values, if it has ended."""
+    """The last instant with values, if the asset has ended."""
     former_symbols: tuple[str, ...] = field(default=(), compare=False)
 
     @property
@@ -94,20 +89,18 @@ class Asset:
         return f"{self.group};{self.group_key}"
 
     def has_ended(self, at: datetime) -> bool:
-        """Whether it has no value any more at an instant."""
+        """Whether the asset no longer has a value at an instant."""
         return self.ended_at is not None and self.ended_at < at
 
     @property
     def is_described(self) -> bool:
-        """Whether anybody has stated its decimals. Without that, it has no symbol of a denom unit either."""
+        """Whether its decimals are known. If not, its denom unit has no symbol either."""
         return bool(self.symbol_denom)
 
 
 def link_receipts(assets: Mapping[str, Asset]) -> dict[str, Asset]:
-    """The same assets by id, each with its receipt token, even if only the receipt token names its origin (rule 4.6).
-
-    Of several receipt tokens with the same origin, the first by id is its receipt token.
-    """
+    """Assets by id, each with its receipt token, even if only the receipt token names its origin (rule 4.6, receipt
+    prices). If an origin has several receipt tokens, the first by id wins."""
     receipts: dict[str, str] = {}
     for asset_id, asset in sorted(assets.items()):
         if asset.kind is AssetKind.RECEIPT and asset.origin_asset:
@@ -119,26 +112,26 @@ def link_receipts(assets: Mapping[str, Asset]) -> dict[str, Asset]:
 
 
 def origins_of(assets: Iterable[Asset]) -> dict[str, str]:
-    """What receipt tokens redeem, by their ids; of assets from `link_receipts`."""
+    """The origin of each receipt token, by id, from assets of `link_receipts`."""
     return {asset.receipt_asset: asset.id for asset in assets if asset.receipt_asset}
 
 
 def redemption_chain(asset_id: str, origins: Mapping[str, str]) -> list[str]:
-    """An asset, and if it is a receipt token what it redeems, and so on, each once."""
-    line = [asset_id]
-    while (origin := origins.get(line[-1])) and origin not in line:
-        line.append(origin)
-    return line
+    """An asset, its origin if it is a receipt token, the origin's origin, and so on, each once."""
+    chain = [asset_id]
+    while (origin := origins.get(chain[-1])) and origin not in chain:
+        chain.append(origin)
+    return chain
 
 
 def id_key(asset_id: str) -> str:
-    """The key by which asset ids are compared. Ids `token;0x...` are compared without case (rule 3.4)."""
+    """The key for comparing asset ids: `token;0x...` without case (rule 3.4)."""
     return asset_id.lower() if asset_id.startswith(HEX) else asset_id
 
 
 class AssetIds:
-    """Ids of assets, which are found in any case (rule 3.4). One that is known in two cases is found as it is written;
-    any other spelling means the first of them."""
+    """Finds ids of assets in any case (rule 3.4). If an id is known in two cases, an exact match wins, then the
+    first."""
 
     def __init__(self, ids: Iterable[str] = ()) -> None:
         self._known: dict[str, str] = {}
@@ -146,18 +139,18 @@ class AssetIds:
             self.add(asset_id)
 
     def add(self, asset_id: str) -> str:
-        """The id, which is known from now on."""
+        """Make an id known, and return it."""
         self._known.setdefault(id_key(asset_id), asset_id)
         self._known[asset_id] = asset_id
         return asset_id
 
     def find(self, asset_id: str) -> str | None:
-        """The id in its known spelling, if it is known."""
+        """The known spelling of an id, or None."""
         return self._known.get(asset_id) or self._known.get(id_key(asset_id))
 
 
 def stored_id(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
-    """The ids in their stored spelling, without duplicates. Ids that are not stored stay as they are."""
+    """The ids in their stored spelling, without duplicates. Unknown ids stay as they are."""
     ids = [*asset_ids]
     if not all(asset_id in stored for asset_id in ids):
         known = AssetIds(stored)
@@ -166,13 +159,13 @@ def stored_id(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
 
 
 class AssetFinder:
-    """Finds assets by id, address or symbol (rule 2.18). A symbol of `preferred` assets means none of the others; if
-    it is `spelled`, those that spell it so come before others."""
+    """Finds assets by id, address or symbol (rule 2.18, named assets). A symbol of a `preferred` asset means no other
+    asset. If `spelled`, an exact match of a symbol comes before matches in other case."""
 
     def __init__(self, assets: Iterable[Asset], preferred: Iterable[Asset] = (), *, spelled: bool = False) -> None:
         self._ids = AssetIds()
         self._is_spelled = spelled
-        # The assets of each symbol in lower case, by id, with their spelling of it.
+        # By symbol in lower case: its assets' ids, each with its spelling of the symbol.
         self._present: dict[str, dict[str, str]] = {}
         self._former: dict[str, dict[str, str]] = {}
         described = [*preferred]
@@ -184,7 +177,6 @@ class AssetFinder:
             self.add(asset)
 
     def add(self, asset: Asset) -> None:
-        """Let an asset be found from now on."""
         self._ids.add(asset.id)
         symbols = self._former if asset.ended_at else self._present
         symbols.setdefault(asset.symbol.casefold(), {})[asset.id] = asset.symbol
@@ -193,29 +185,29 @@ class AssetFinder:
                 self._former.setdefault(symbol.casefold(), {})[asset.id] = symbol
 
     def ids(self, name: str) -> list[str]:
-        """The ids of the assets that a name may mean: that of an id, those of a symbol, or that of an address."""
+        """The ids of the assets that a name may mean: by id, else by symbol, else by address."""
         if by_id := self._ids.find(name):
             return [by_id]
         by_address = self._ids.find(f"{AssetGroup.TOKEN};{name}")
         return self.of_symbol(name) or ([by_address] if by_address else [])
 
     def of_symbol(self, symbol: str) -> list[str]:
-        """The ids of the present assets with a symbol in any case, or if there are none, of those that ended with it or
-        had it before."""
+        """The ids of the present assets with a symbol in any case; if there are none, of assets that have ended or
+        changed their symbol."""
         folded = symbol.casefold()
         found = self._present.get(folded) or self._former.get(folded) or {}
         exact = [asset_id for asset_id, own in found.items() if self._is_spelled and own == symbol]
         return exact or [*found]
 
     def similar(self, name: str) -> str:
-        """Symbols that resemble a name of no asset, with `or` between them."""
+        """Symbols that resemble an unknown name, joined by `or`."""
         symbols = {**self._former, **self._present}
         near = get_close_matches(name.casefold(), symbols, n=3)
         return " or ".join(next(iter(symbols[folded].values())) for folded in near)
 
 
 def is_id(name: str) -> bool:
-    """Whether a name of an asset has the form of an id; else it is an address or a symbol."""
+    """Whether an asset's name has the form of an id; else it is an address or a symbol."""
     try:
         return bool(split_id(name))
     except ValueError:
@@ -223,11 +215,9 @@ def is_id(name: str) -> bool:
 
 
 def resolve_ids(names: Iterable[str], assets: Mapping[str, Asset], parameter: str = "symbols") -> list[str]:
-    """The ids of assets that are named by id, which may be of no asset, by address, or by symbol in any case (rule
-    2.18); `assets` are all, by id, and the request gives the names in the `parameter`.
-
-    EntityNotFound for another name of no asset; ParameterInvalid for a symbol of several assets.
-    """
+    """The ids of assets that a request's `parameter` names by id, address, or symbol in any case (rule 2.18). `assets`
+    are all assets by id. An unknown id is accepted; EntityNotFound for any other unknown name, ParameterInvalid for a
+    symbol of several assets."""
     finder: AssetFinder | None = None
     asset_ids = []
     for name in names:
@@ -250,7 +240,7 @@ def resolve_ids(names: Iterable[str], assets: Mapping[str, Asset], parameter: st
 
 
 def resolve_id(name: str, assets: Mapping[str, Asset], parameter: str) -> str:
-    """The id of one asset, named as in `resolve_ids`. EntityNotFound also for an id of no asset."""
+    """The id of one asset, named as in `resolve_ids`. EntityNotFound also for an unknown id."""
     (asset_id,) = resolve_ids([name], assets, parameter)
     if asset_id not in assets:
         raise EntityNotFound(f"{parameter}: {name[:100]!r} names no asset.")
@@ -265,20 +255,19 @@ def asset_spec(asset_id: str) -> Mapping[str, str]:
 
 
 def unknown_asset(asset_id: str) -> Asset:
-    """An asset known only by its id; its amounts are in denom units. ValueError if the id is malformed."""
+    """An asset that is known only by its id; its amounts are in denom units. ValueError if the id is malformed."""
     group, key = split_id(asset_id)
     return Asset(group, key, name=key, symbol=key, symbol_denom=key, decimals_denom=0, decimals_display=0)
 
 
-# Until when an asset is listed that its source lists in the newest snapshot.
+# `listed_until` of an asset that its source lists in the newest snapshot.
 LISTED = from_unix(TIME_LIMIT - 1)
 Listing = tuple[datetime, Sequence[Asset]]
-# An asset, and the instant from which it is defined so.
+# The instant from which a definition is valid, and the definition.
 Definition = tuple[datetime, Asset]
 
 
 def is_listed(asset: Asset) -> bool:
-    """Whether the source lists the asset in the newest snapshot."""
     return asset.listed_until == LISTED
 
 
@@ -290,14 +279,14 @@ def redefined(
     definitions: Mapping[str, Sequence[Definition]] | None = None,
     complete: Collection[datetime] = (),
 ) -> list[Definition]:
-    """The definitions that the listings of some snapshots bring, oldest first. `stored` are the assets before, by id,
-    and `newest` is the instant of the newest snapshot so far.
+    """New definitions of assets by the listings of snapshots, oldest first. `stored` are the assets before, by id, and
+    `newest` is the instant of the newest snapshot so far.
 
-    An asset that is listed goes on; one that has not been listed for `max_age` ended when it was listed last. Imported
-    assets, which no source ever listed, end in no snapshot, and a source that lists none at all says nothing.
+    An asset that has not been listed for `max_age` ended when it was last listed. Imported assets, which no source ever
+    listed, never end, and an empty listing changes nothing.
 
-    Of listings before the newest snapshot, `definitions` are all that are stored, by id, and `complete` are the other
-    complete snapshots from the first listing to the next snapshot after the last: what these show stays.
+    For listings before the newest snapshot, `definitions` are all stored definitions, by id, and `complete` the other
+    complete snapshots from the first listing to the snapshot after the last; these keep the definitions that they show.
     """
     described = {asset.id: asset for _, assets in listings for asset in assets}
     seen = {asset.id: at for at, assets in listings for asset in assets}
@@ -313,7 +302,7 @@ def redefined(
         current = {asset.id for asset in last}
         assets = {**stored, **described}
         differing = {asset.id for _, assets in listings for asset in assets if stored.get(asset.id) != asset}
-        # Most of ten thousand assets are listed as they were.
+        # Most of ten thousand assets are unchanged.
         for asset_id in current - differing if definitions is None else ():
             if _ends(stored[asset_id]) == (LISTED, None):
                 del seen[asset_id]
@@ -337,7 +326,7 @@ def redefined(
         if not is_present and _ends(asset) != _ends(stored[asset.id]):
             changes.append((max(at, known[-1][0]), known[-1][1]))
         found += [
-            (since, replace(one, listed_until=asset.listed_until, ended_at=asset.ended_at)) for since, one in changes
+            (since, replace(then, listed_until=asset.listed_until, ended_at=asset.ended_at)) for since, then in changes
         ]
     return found
 
@@ -345,11 +334,11 @@ def redefined(
 def _changes(
     known: Sequence[Definition], stated: Mapping[datetime, Asset], complete: Collection[datetime]
 ) -> Iterator[Definition]:
-    """What is to be added to the known definitions of an asset, so that each counts from the snapshot on that states
-    it, and others show what they did."""
+    """Additions to the known definitions of an asset: each stated definition is valid from its snapshot on, and other
+    snapshots keep theirs."""
     added: Definition | None = None
     for at in sorted({*stated, *complete}):
-        # Before its first definition, an asset has that one.
+        # The first definition is valid before its instant, too.
         then = known[max(bisect_right(known, at, key=itemgetter(0)) - 1, 0)] if known else None
         is_covered = added and (then is None or not added[0] < then[0] <= at)
         now, right = added if is_covered else then, stated.get(at) or (then and then[1])
@@ -367,8 +356,8 @@ def _unlisted(asset: Asset, until: datetime, has_ended: bool) -> Asset:
 
 
 def _listed_before(stored: Asset | None, asset: Asset, at: datetime) -> Asset:
-    """The asset after it was found to be listed at an instant of the past. That moves only ends that are earlier and of
-    the source."""
+    """The asset once it is known to be listed at an instant of the past, which moves only earlier ends, and no end from
+    an import."""
     if stored is None:
         return replace(asset, listed_until=at)
     if stored.listed_until is None or stored.listed_until >= at:

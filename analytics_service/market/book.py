@@ -1,10 +1,10 @@
 """All borrow accounts of a snapshot in columns, and their values at given prices.
 
 Amounts are whole numbers, and prices multiply them or their sums, so every value that is shown is exact and rounded
-once. `Valuation.values` has those of an account, which the path of its address shows. To compare all accounts with a
-bound, `Valuation.sums` has them in binary floating point, whose relative error is below 10^-12; within `NEAR` of the
-bound the exact values decide. To compare exact values only, in whole numbers of Python, takes three times as long for a
-what-if (0.22 s of a core for 100,000 accounts, 2.6 s for a million) and five times for a ladder (1 s, 12 s).
+once. `Valuation.values` has the exact values of an account. To compare all accounts with a bound, `Valuation.sums` has
+floats, whose relative error is below 10^-12; within `NEAR` of the bound the exact values decide. Comparing exact values
+only takes three times as long for a what-if (0.22 s of a core for 100,000 accounts, 2.6 s for a million) and five times
+for a ladder (1 s, 12 s).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ from analytics_service.market.receipts import Redemption, following_prices, rede
 
 # The relative distance from a bound within which exact values decide.
 NEAR = 1e-9
-# Whether an account owes something, and its health is known: from the columns of `Valuation.sums`.
+# Whether an account has debt and its health is known, from the columns of `Valuation.sums`.
 IS_OWING = pl.col("is_known") & (pl.col("debt") > 0)
 _KEY = ["address", "account_index"]
 _GROUP = ["kind", "asset_id", "pool", "liquidation_ltv"]
@@ -35,9 +35,9 @@ _GROUP = ["kind", "asset_id", "pool", "liquidation_ltv"]
 class Book:
     """The borrow accounts of a snapshot, in the order of address and index; an account's number is its row.
 
-    `items` has the columns account, group (its index in `groups`) and amount (a float), in the order of accounts.
-    `amounts` are the exact amounts in denom units, none of them 0. The items of an account begin at its index in
-    `begins`. `opened` is the number of accounts; others are only stakes for an account that does not exist. A hundred
+    `items` has the columns account, group (an index of `groups`) and amount (a float), in the order of accounts.
+    `amounts` are the exact amounts in denom units, without zeros. The items of account n are the rows from `begins[n]`
+    to before `begins[n + 1]`. `opened` counts accounts, without stakes for accounts that do not exist. A hundred
     thousand accounts with three items each take about 20 MB.
     """
 
@@ -50,8 +50,8 @@ class Book:
 
     @cached_attribute
     def layers(self) -> list[tuple[pl.Series, pl.Series]]:
-        """The accounts that have a first, second, ... item, and the rows of these items: sums over the items of each
-        account are made layer by layer, which takes a tenth of the time of grouping."""
+        """The accounts that have a first, second, ... item, and the rows of these items. Summing layer by layer takes a
+        tenth of the time of grouping by account."""
         first, counts = self.begins.head(-1), self.begins.diff().tail(-1)
         having = ((counts > layer).arg_true() for layer in range(max(counts, default=0)))
         return [(accounts, first.gather(accounts) + layer) for layer, accounts in enumerate(having)]
@@ -72,7 +72,7 @@ class Book:
         return nobody.scatter(self.items.filter(pl.col("group").is_in(listed))["account"].unique(), True)
 
     def sums(self, units: Sequence[Unit]) -> pl.DataFrame:
-        """The values of each account with units of the groups: collateral, secured, debt and staked."""
+        """The values of each account, from a unit for each group: collateral, secured, debt and staked."""
         values = [float(unit.value) for unit in units]
 
         def of(side: Side) -> pl.Series:
@@ -96,19 +96,19 @@ class Book:
 
 def book_of(parts: Iterable[pl.DataFrame], markets: Mapping[str, Market]) -> Book:
     """The book of items of kinds collateral, debt, account and stake, with columns address, kind, account_index,
-    asset_id, pool, liquidation_ltv and amount (digits). Each part has all items of its addresses, and the parts are in
-    the order of addresses. Collateral and debt are in shares of `markets`, which are by asset id."""
+    asset_id, pool, liquidation_ltv and amount (digits). Each part has all items of its addresses; parts are in the
+    order of addresses. Collateral and debt are shares of `markets` (by asset id)."""
     begins_account = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in _KEY)
     groups: dict[Group, int] = {}
     accounts: list[pl.DataFrame] = []
     items: list[pl.DataFrame] = []
     amounts: list[int] = []
-    opened = count = 0  # Accounts with more than stakes, and all.
+    opened = count = 0  # Accounts with more than stakes, and all accounts.
     for part in parts:
         number = (begins_account.cum_sum() + (count - 1)).cast(pl.UInt32)
         rows = part.sort(_KEY, maintain_order=True).with_columns(account=number)
         own = rows.filter(begins_account).select(_KEY)
-        # Texts of their own: else they would hold those of all items.
+        # Copied strings do not keep alive the strings of all items.
         accounts.append(own.with_columns(address=pl.Series(own["address"].to_list(), dtype=pl.String)))
         opened += rows.filter(pl.col("kind") != "stake")["account"].n_unique()
         count += accounts[-1].height
@@ -135,15 +135,15 @@ def _in_order(group: Group) -> tuple[str, str, int, bool, Decimal]:
 def _principals(
     digits: Sequence[str], item_groups: Sequence[int], groups: Sequence[Group], markets: Mapping[str, Market]
 ) -> list[int]:
-    """The amount of each item: the part of its market's balance behind its shares (`share_of`, whose call would take as
-    long as all else), or what is staked."""
+    """The amount of each item: the part of its market's balance behind its shares, or the staked amount. It repeats
+    `share_of`, because calls would take as long as everything else."""
     ratios = [_ratio(group, markets.get(group.asset_id)) for group in groups]
     balances, shares = [balance for balance, _ in ratios], [shares for _, shares in ratios]
     return [int(amount) * balances[group] // shares[group] for amount, group in zip(digits, item_groups, strict=True)]
 
 
 def _ratio(group: Group, market: Market | None) -> tuple[int, int]:
-    """Balance and shares, of which there are some, by which an item of the group has its amount."""
+    """Balance and shares (not 0) that convert the shares of the group's items."""
     if group.side == "stake":
         return 1, 1
     side = market and (market.collateral if group.side == "collateral" else market.debt)
@@ -152,7 +152,7 @@ def _ratio(group: Group, market: Market | None) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Terms:
-    """What the values and the health of accounts depend on, other than prices. Mappings are by asset id."""
+    """Inputs of the values and health of accounts, other than prices. Mappings are by asset id."""
 
     assets: Mapping[str, Asset]
     markets: Mapping[str, Market]
@@ -161,16 +161,13 @@ class Terms:
 
     @cached_attribute
     def redeemed(self) -> dict[str, Redemption]:
-        """What receipt tokens redeem, by their ids."""
         return redemptions(self.assets, self.markets.values())
 
 
 @dataclass(frozen=True)
 class Valuation:
-    """A book at the oracle's prices, or at other prices `quoted` in their place, by asset id.
-
-    Tokens that are priced by their origin follow it (rule 4.6). Collateral that never had a price counts as nothing.
-    """
+    """A book at `quoted` prices, by asset id: the oracle's or others. Prices of receipt tokens may follow them (rule
+    4.6, receipt prices). Collateral that never had a price counts as nothing."""
 
     book: Book
     terms: Terms
@@ -182,47 +179,45 @@ class Valuation:
 
     @cached_attribute
     def known(self) -> dict[str, Decimal]:
-        """The prices that are known."""
         return {asset_id: price for asset_id, price in self.prices.items() if price is not None}
 
     @cached_attribute
     def units(self) -> list[Unit]:
-        """The unit of each group."""
         return [unit_of(group, self.terms, self.prices) for group in self.book.groups]
 
     @cached_attribute
     def sums(self) -> pl.DataFrame:
-        """The values of each account as floats: collateral, secured, debt and staked, each without what is unknown,
-        is_known, whether its health is, and account, its number."""
+        """The values of each account as floats, without unknown values: collateral, secured, debt, staked, is_known
+        (whether its health is known) and account (its number)."""
         return self.book.sums(self.units).with_columns(is_known=~self.unknown).with_row_index("account")
 
     @cached_attribute
     def unknown(self) -> pl.Series:
-        """Whether the health of each account is unknown."""
+        """By account, whether health is unknown."""
         return self._having("collateral", "hides") | self._having("debt", "hides") | self._lost_stake
 
     @property
     def _lost_stake(self) -> pl.Series:
-        """Whether each account owes something, and has stakes whose price was lost."""
+        """By account, whether it has debt and stakes that have lost their price."""
         stakes = self._having("stake", "hides")
         return stakes & self.owing if stakes.any() else stakes
 
     @cached_attribute
     def owing(self) -> pl.Series:
-        """Whether each account owes something. Debts worth 0 USD are none."""
+        """By account, whether it has debt. Debts worth 0 USD do not count."""
         groups = self.book.groups_of("debt")
         return self.book.having(index for index in groups if self.units[index].value or not self.units[index].is_priced)
 
     def unpriced(self, side: Side) -> int:
-        """The number of accounts that have or owe an asset without a price, whether it ever had one or not. What lost
-        stakes make unknown counts as collateral."""
+        """The number of accounts with an asset without a price on a side. Accounts whose stakes make health unknown
+        count as collateral."""
         accounts = self.book.having(index for index in self.book.groups_of(side) if not self.units[index].is_priced)
         return int((accounts | self._lost_stake if side == "collateral" else accounts).sum())
 
     @property
     def hides_debtors(self) -> bool:
-        """Whether a lost price makes unknown the health of an account that owes something. A receipt token that redeems
-        too much for any price is no reason: donations to its market could hide all others for good."""
+        """Whether a lost price makes the health of an account with debt unknown. A receipt token that redeems too much
+        to have a price does not count: donations to its market could hide all histories of risk for good."""
         groups = enumerate(self.book.groups)
         lost = (index for index, group in groups if self.units[index].hides and self._has_lost_base(group))
         return bool((self.book.having(lost) & self.owing).any())
@@ -234,7 +229,7 @@ class Valuation:
         return self.book.having(index for index in self.book.groups_of(side) if getattr(self.units[index], trait))
 
     def units_along(self, asset_id: str) -> tuple[list[Unit], list[Unit]]:
-        """Units as a line in the price of an asset: those that stay, and at a price of 1 those that move with it."""
+        """The units as linear functions of an asset's price: the fixed part, and the slope."""
         fixed: list[Unit] = []
         slopes: list[Unit] = []
         for group, unit in zip(self.book.groups, self.units, strict=True):
@@ -244,14 +239,14 @@ class Valuation:
         return fixed, slopes
 
     def base_of(self, asset_id: str) -> tuple[str, Decimal]:
-        """The asset that another's price follows, which may be itself, and the units of it that one redeems."""
+        """The asset whose price an asset's price follows (maybe itself), and the redemption ratio between the two."""
         steps = redemption_depth(asset_id, self.quoted, self.terms.redeemed)
         ratios = (step.exact for step in steps)
         return steps[-1].asset_id if steps else asset_id, reduce(EXACT.multiply, ratios, ONE)
 
     def underlying(self, asset_id: str) -> str:
-        """The asset that another one stands for, which may be itself: the origin of a receipt or liquid-staking token
-        without a price of its own (rule 6.8)."""
+        """The asset that an asset represents (maybe itself): the origin of a receipt or liquid-staking token without a
+        price of its own (rule 6.8, health bounds)."""
         passed: set[str] = set()
         while asset_id not in passed and self.quoted.get(asset_id) is None:
             passed.add(asset_id)
@@ -261,6 +256,6 @@ class Valuation:
         return asset_id
 
     def values(self, account: int, units: Sequence[Unit] | None = None) -> AccountValues:
-        """The exact values of an account, in the order of its items; with other units, if given."""
+        """The exact values of an account, in the order of its items, at the given or the present units."""
         groups, units = self.book.groups, self.units if units is None else units
         return account_values((groups[index], units[index], amount) for index, amount in self.book.items_of(account))

@@ -1,9 +1,9 @@
-"""Accounts with debt, in order of what they owe, what they have posted, or their health; and the prices at which they
-are liquidated: that of each of their assets, while all other prices stay.
+"""Accounts with debt, ordered by debt, collateral or health; and the liquidation price of each of their assets, while
+all other prices stay.
 
 Collateral C, secured value S, debt D and weighted stake W are linear in the price p of an asset and of the tokens that
-are priced by it. With the modifier m and the ratio r of rule 6.4, health is S/D + m if W >= rC, else S/D + mW/(rC). So
-it is 1 where S - (1 - m)D is 0, or rSC + mWD - rCD, which is of the second degree in p.
+follow it. With the modifier m and the ratio r of rule 6.4 (account health), health is S/D + m if W >= rC, else
+S/D + mW/(rC). So it is 1 where S - (1 - m)D is 0, or rSC + mWD - rCD, a quadratic function of p.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,10 +29,10 @@ from analytics_service.market.kinds import Address, AssetId, Index, PriceType, R
 from analytics_service.market.markets import GlobalConfig
 from analytics_service.market.risk import health_of
 
-# The greatest debt or collateral comes first, but the least health.
+# The greatest debt or collateral, or the least health, comes first.
 Order = Literal["debt", "health", "collateral"]
 _add, _subtract, _multiply, _divide = EXACT.add, EXACT.subtract, EXACT.multiply, EXACT.divide
-# Roots are rounded to the digits of EXACT. So one at which both cases hold must not miss both.
+# Roots are rounded to the digits of EXACT; with a tolerance, a root on the border of both cases belongs to both.
 _TOLERANCE = ONE.scaleb(-60)
 # S, C, D and W.
 _Numbers = tuple[Decimal, ...]
@@ -40,10 +40,10 @@ _Numbers = tuple[Decimal, ...]
 
 @dataclass(frozen=True, slots=True)
 class LiquidationPrice:
-    """The price of one asset at which a borrow account's health reaches 1, while other prices stay."""
+    """The price of an asset at which a borrow account's health reaches 1, while other prices stay."""
 
     asset_id: Annotated[str, AssetId("The asset")]
-    price: Annotated[Decimal | None, PriceType("The price; null if there is none. Of several, the nearest")] = None
+    price: Annotated[Decimal | None, PriceType("The price, or the nearest of several; null if there is none")] = None
     change: Annotated[Decimal | None, Ratio("Change from the present price")] = None
 
 
@@ -64,7 +64,7 @@ class Borrower:
 
 @dataclass(frozen=True, slots=True)
 class Borrowers:
-    """Some of the accounts with debt, and how many there are. Those of unknown health come last."""
+    """A page of accounts with debt, and the number of all. Accounts of unknown health come last."""
 
     listed: Sequence[Borrower]
     count: int
@@ -78,8 +78,8 @@ class Liquidations:
         self._units: dict[str, tuple[list[Unit], list[Unit]]] = {}
 
     def of(self, account: int, *, is_known: bool) -> list[LiquidationPrice]:
-        """Those of what an account's collaterals stand for, then of other debts; in both, the largest value first.
-        There are no prices unless its health is known."""
+        """The liquidation prices of the underlying assets of an account's collaterals, then of other debts, each by
+        descending value. Without prices unless health is known."""
         of = partial(self._of_asset, account) if is_known else LiquidationPrice
         return [of(asset_id) for asset_id in self._assets_of(account)]
 
@@ -113,7 +113,7 @@ class Liquidations:
 
 
 def _reaching_one(fixed: _Numbers, slope: _Numbers, config: GlobalConfig) -> Iterator[Decimal]:
-    """The prices above 0 at which an account with these linear numbers has a health of 1."""
+    """The prices above 0 at which an account has a health of 1."""
     modifier, ratio = config.staking_health_modifier, config.stake_collateral_ratio
 
     def at(price: Decimal) -> _Numbers:
@@ -139,7 +139,7 @@ def _reaching_one(fixed: _Numbers, slope: _Numbers, config: GlobalConfig) -> Ite
 
 
 def _roots(function: Callable[[Decimal], Decimal]) -> list[Decimal]:
-    """The real roots of a polynomial of the second degree or less; none if it is constant."""
+    """The real roots of a function of degree 2 or less; none if it is constant."""
     fixed, after, before = function(ZERO), function(ONE), function(ONE.copy_negate())
     square = _subtract(_divide(_add(after, before), 2), fixed)
     linear = _divide(_subtract(after, before), 2)
@@ -154,8 +154,8 @@ def _roots(function: Callable[[Decimal], Decimal]) -> list[Decimal]:
 
 
 def borrowers_of(valuation: Valuation, order: Order, limit: int, offset: int, address: str | None = None) -> Borrowers:
-    """A page of the accounts with debt, of one (lower-case) address or of all. Those that are equal come in the order
-    of address and index."""
+    """A page of the accounts with debt, of a (lower-case) address or of all. Ties are in the order of address and
+    index."""
     config = valuation.terms.config
     is_listed = pl.lit(True) if address is None else valuation.book.accounts["address"] == address
     rows = (
@@ -183,11 +183,11 @@ def borrowers_of(valuation: Valuation, order: Order, limit: int, offset: int, ad
 
 
 def _with_neighbours(rows: pl.DataFrame, limit: int, offset: int) -> pl.DataFrame:
-    """The rows of a page, and those beside it whose floats are too close to tell their order."""
+    """The rows of a page, and adjacent rows whose floats are too close to decide their order."""
     is_apart = (pl.col("key").diff().abs() > pl.col("key") * NEAR).fill_null(True)
-    numbered = rows.with_row_index("row").with_columns(run=is_apart.cum_sum())
-    runs = numbered.slice(offset, limit)["run"]
-    return numbered.filter(pl.col("run").is_between(runs.min(), runs.max()))
+    numbered = rows.with_row_index("row").with_columns(group=is_apart.cum_sum())
+    groups = numbered.slice(offset, limit)["group"]
+    return numbered.filter(pl.col("group").is_between(groups.min(), groups.max()))
 
 
 def _borrower(liquidations: Liquidations, valuation: Valuation, account: int, values: AccountValues) -> Borrower:

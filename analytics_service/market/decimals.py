@@ -6,13 +6,13 @@ from decimal import ROUND_HALF_EVEN, Context, Decimal
 DECIMALS = 18
 ZERO = Decimal(0)
 ONE = Decimal(1)
-# Prices, ratios and USD values are below this, so that with 18 decimals they have 38 digits.
+# Prices, ratios and USD values are below this limit, so that with 18 decimals they have 38 digits.
 LIMIT = Decimal(10) ** 20
 _QUANTUM = ONE.scaleb(-DECIMALS)
-# A 256-bit amount times a price has 116 digits. A quotient of two such values then has enough digits to distinguish a
-# tie from a near tie.
+# A 256-bit amount times a price has 116 digits. A quotient of two such values has enough digits to tell a tie from a
+# near tie.
 EXACT = Context(prec=300, rounding=ROUND_HALF_EVEN)
-# Looked up once, because sums over a portfolio call these thousands of times.
+# Looked up once: sums over a portfolio call these thousands of times.
 _add, _multiply, _divide, _scaleb = EXACT.add, EXACT.multiply, EXACT.divide, EXACT.scaleb
 _quantize, _normalize = EXACT.quantize, EXACT.normalize
 
@@ -24,8 +24,8 @@ def quantize(value: Decimal) -> Decimal:
 
 def quantize_below_limit(value: Decimal) -> Decimal | None:
     """The value with exactly 18 decimals; None unless its rounded magnitude is finite and below 10^20."""
-    # A value just below the limit can round up to it; a value far above has too many digits to round. copy_abs() keeps
-    # all digits; abs() would round to those of the default context.
+    # A value just below the limit may round up to it; a value far above has too many digits to round. abs() would round
+    # to the default context, copy_abs() does not.
     if not value.is_finite() or value.copy_abs() > LIMIT:
         return None
     result = quantize(value)
@@ -38,12 +38,12 @@ def round_decimal(value: Decimal) -> Decimal:
 
 
 def subtract(value: Decimal, other: Decimal) -> str:
-    """The exact difference of two values, in words."""
+    """The exact difference of two values, as text."""
     return f"{round_decimal(EXACT.subtract(value, other)):f}"
 
 
 def usd_value(amount: int, decimals: int, price: Decimal) -> Decimal:
-    """USD value of an amount in denom units (rule 4.2). The price is that of 10^decimals denom units."""
+    """USD value of an amount in denom units (rule 4.2, USD values). `price` is for 10^decimals denom units."""
     return round_decimal(exact_value(amount, decimals, price))
 
 
@@ -53,7 +53,7 @@ def exact_value(amount: int, decimals: int, price: Decimal) -> Decimal:
 
 
 def known_value(amount: int, decimals: int, price: Decimal | None) -> Decimal | None:
-    """The same; None if the price is unknown, but nothing is worth 0 at any price."""
+    """The `exact_value`; None if the price is unknown. An amount of 0 is worth 0 at any price."""
     if not amount:
         return ZERO
     return None if price is None else exact_value(amount, decimals, price)
@@ -77,6 +77,6 @@ def sum_decimals(values: Iterable[Decimal]) -> Decimal:
 
 
 def known_total(values: Iterable[Decimal | None]) -> Decimal | None:
-    """The exact sum; None if one of the values is unknown."""
+    """The exact sum; None if a value is unknown."""
     listed = list(values)
     return None if None in listed else sum_decimals(value for value in listed if value is not None)

@@ -1,8 +1,8 @@
-"""Two lists of events compared: which events are new, which have changed or moved, and which are gone.
+"""Compares lists of events: which events are new, which have changed or moved, and which are gone.
 
-An event is its id, within its address and transaction. If one of two events has no id, they are the same if their
-transaction, action, asset, address and amount are, and their number among equal events; time tells apart only events
-without a transaction. A stored event keeps its id and the spelling of its hash, and so its uuid.
+Address, transaction and id identify an event. If one of two events has no id, they match by transaction, action, asset,
+address, amount, and their number among equal events; time matters only without a transaction. A stored event keeps its
+id and the spelling of its hash, and so its uuid.
 """
 
 import re
@@ -19,7 +19,7 @@ _HEX = re.compile(r"(0x)?[0-9a-f]+", re.IGNORECASE)
 
 
 class EventOrigin(Flag):
-    """Who has brought an event. What a file has brought stays when the source no longer lists it."""
+    """Where an event comes from. An event of a file stays when the source no longer lists it."""
 
     SOURCE = 1
     FILE = 2
@@ -41,7 +41,7 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventChanges:
-    """The differences from what is stored; of changed events, before and after."""
+    """The differences from the stored events; changed events as pairs of before and after."""
 
     new: list[StoredEvent] = field(default_factory=list)
     changed: list[tuple[StoredEvent, StoredEvent]] = field(default_factory=list)
@@ -49,27 +49,26 @@ class EventChanges:
 
     @property
     def before(self) -> list[StoredEvent]:
-        """The stored events that are replaced, or go."""
+        """The stored events that are replaced or removed."""
         return [*(before for before, _ in self.changed), *self.gone]
 
     @property
     def after(self) -> list[StoredEvent]:
-        """The events to write."""
         return [*self.new, *(after for _, after in self.changed)]
 
     @property
     def altered(self) -> int:
-        """The number of stored events whose own fields change, not only who has brought them."""
+        """The number of stored events whose fields change, not only their origin."""
         return sum(before.event != after.event for before, after in self.changed)
 
 
 def _bare_hash(tx_hash: str) -> str:
-    """The hash of a transaction in the spelling of all that differ in `0x` and case, if it is hexadecimal."""
+    """The hash of a transaction; if hexadecimal, in lower case without `0x`."""
     return tx_hash.lower().removeprefix("0x") if _HEX.fullmatch(tx_hash) else tx_hash
 
 
 def with_ids(events: Iterable[Event]) -> Iterator[Event]:
-    """The events of one list. Those without an id get one of their content, and of their number among equal ones."""
+    """The events of one list. An event without an id gets one from its content and its number among equal events."""
     seen: Counter[str] = Counter()
     for event in events:
         if not event.id:
@@ -81,19 +80,19 @@ def with_ids(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def is_alike(event: Event, other: Event) -> bool:
-    """Whether two events have the same content, wherever they are in time."""
+    """Whether two events have the same content at any times."""
     return _content(event) == _content(replace(other, at=event.at))
 
 
 def has_id_of(event: Event, stored: Event) -> bool:
-    """Whether an event is the stored one by its id. Files without transactions may number their rows, so there time
-    counts, too."""
+    """Whether an event matches a stored event by id. Files without transactions may use row numbers as ids, so there
+    time must match, too."""
     same_id = not set(_names(event)).isdisjoint(_names(stored))
     return same_id and bool(event.tx_hash or event.at == stored.at)
 
 
 def with_renamed_ids(event: Event, stored: Event) -> Event:
-    """The event under the id and the hash of the stored one that it is."""
+    """The event with the id and the hash of the stored event that it matches."""
     tx_hash = stored.tx_hash if _bare_hash(event.tx_hash) == _bare_hash(stored.tx_hash) else event.tx_hash
     return replace(event, id=stored.id, tx_hash=tx_hash)
 
@@ -101,10 +100,10 @@ def with_renamed_ids(event: Event, stored: Event) -> Event:
 def compare_events(
     listed: Sequence[Event], stored: Iterable[StoredEvent], origin: EventOrigin, start: int = 0, end: int = 0
 ) -> EventChanges:
-    """What a list from a source or from files changes in the stored events. All listed events have ids.
+    """The changes that a list from a source or from files makes to stored events. All listed events have ids.
 
-    Within [start, end), unix seconds, the list is complete: what only its origin has brought is gone if it is not
-    listed. What the source says of an event counts, and what a file says only if no source has listed it.
+    In [start, end) (unix seconds) the list is complete: an event of this origin only is gone if it is not listed. The
+    source's version of an event wins over a file's.
     """
     left = dict(enumerate(sorted(stored, key=lambda each: each.event.at)))
     changes = EventChanges()
@@ -126,10 +125,10 @@ def compare_events(
 
 
 def _matches(listed: Sequence[Event], left: dict[int, StoredEvent], complete: range) -> list[StoredEvent | None]:
-    """The stored event that each listed one is, which is taken from those `left`, oldest first: by id, then by content.
+    """The stored event that matches each listed event, removed from `left`, oldest first: by id, then by content.
 
-    Where the list is complete, the id of an event of both does not count: its file may have none, and after a
-    reorganization a source lists it under another one.
+    Where the list is complete, an event of both origins needs no equal id: its file may have none, and after a
+    reorganization a source lists it with another.
     """
     if not left:
         return [None] * len(listed)
@@ -142,30 +141,30 @@ def _matches(listed: Sequence[Event], left: dict[int, StoredEvent], complete: ra
     for place, event in enumerate(listed):
         same = alike.get(_content(event), ()) if matches[place] is None else ()
         if free := [number for number in same if number in left and _may_be(left[number], event, complete)]:
-            # Among equal events the one that has its values, too: else they would change places again and again.
+            # Of equal events, prefer one with equal values: else they would swap places each time.
             matches[place] = left.pop(max(free, key=lambda number: _updated(event, left[number]) == left[number].event))
     return matches
 
 
 def _may_be(stored: StoredEvent, event: Event, complete: range) -> bool:
-    """Whether a stored event may be a listed one of another id with its content."""
+    """Whether a stored event may match a listed event with its content but another id."""
     is_of_both = stored.origin is EventOrigin.BOTH and unix_second(stored.event.at) in complete
     return is_of_both or _has_made_id(event) or _has_made_id(stored.event)
 
 
 def _updated(event: Event, stored: StoredEvent) -> Event:
-    """A listed event as it will be stored in the place of a stored one."""
+    """A listed event as it would replace a stored event."""
     usd, price = (None if value is None else Usd.encode(value) for value in (event.usd, event.price))
     return with_renamed_ids(replace(event, usd=usd, price=price), stored.event)
 
 
 def _names(event: Event) -> tuple[object, ...]:
-    """Its identity by id: its uuid, which files of exports have, and what is one in all spellings of a hash."""
+    """An event's identities by id: its uuid, which exported files have, and its id, with any spelling of the hash."""
     return (event.address, event.uuid), (event.address, _bare_hash(event.tx_hash), event.id)
 
 
 def _has_made_id(event: Event) -> bool:
-    """Whether its id is one of `with_ids`. Its transaction and asset may have had other names then."""
+    """Whether `with_ids` made its id, maybe from other spellings of transaction and asset."""
     return f";{event.address};{event.action};" in event.id
 
 

@@ -1,4 +1,4 @@
-"""Events of addresses. Loans originated, liquidations and the histories of addresses are made from them."""
+"""Events of addresses. Loans originated, liquidations and histories of addresses derive from them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,15 +13,13 @@ from analytics_service.market.decimals import LIMIT, quantize_below_limit
 from analytics_service.market.kinds import TIME_LIMIT, Address, Amount, AssetId, Index, Text, Time, Usd, Word
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-# The namespace of events' uuids: an event has the same uuid wherever it is read.
+# The namespace of events' uuids.
 _NAMESPACE = UUID("0a66ad88-cab3-5b27-816f-43b9bd2f33d9")
-# The limit of a source's value of an event. It exceeds all real values, but sums of events below it can be stored.
+# The limit of an event's value. No real value reaches it, and sums of values below it can be stored.
 _MAX_USD = Decimal(10) ** 16
 
 
 class Action(StrEnum):
-    """An action of an address."""
-
     BORROW_FLASH_LOAN = "borrow_flash_loan"
     RETURN_FLASH_LOAN = "return_flash_loan"
     CREATE_TOKEN_UNLOCK = "create_token_unlock"
@@ -55,10 +53,7 @@ _LENDING = {Action.BORROW, Action.RETURN, Action.LEND, Action.REDEEM, Action.BOR
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of an address.
-
-    `id` is never reused within a source. `usd` is the value of the amount by `price`.
-    """
+    """An event of an address. A source never reuses an `id`. `usd` is the amount times `price`."""
 
     id: Annotated[str, Text("Id of the event at its source")]
     action: Annotated[Action, Word("Action of the address, such as borrow, deposit_collateral or send")]
@@ -82,28 +77,25 @@ class Event:
     tx_hash: Annotated[str, Text("Hash of the transaction. Both legs of a liquidation have the same hash")] = ""
     leg: Annotated[
         Leg | None,
-        Word(
-            "Leg of a liquidation: debt (the debt repaid) or collateral (the collateral taken). Empty for other actions"
-        ),
+        Word("Leg of a liquidation: debt (repaid) or collateral (seized). Empty for other actions"),
     ] = None
 
     @property
     def lacks_amount(self) -> bool:
-        """Whether it has no amount although it belongs to lending. Of a liquidation, that is the debt repaid."""
+        """Whether it lacks an amount although its action needs one."""
         return self.amount is None and self.action in _LENDING and self.leg is not Leg.COLLATERAL
 
     @property
     def uuid(self) -> str:
-        """A UUID of the event's identity: the same whenever, and wherever, the event is read. It is the `id` if that is
-        a UUID, and otherwise a version 5 UUID."""
+        """A UUID that depends on the event's identity only: the `id` if that is a UUID, else a version 5 UUID."""
         if _UUID.fullmatch(self.id):
             return self.id
         return str(uuid5(_NAMESPACE, f"{self.tx_hash};{self.id}"))
 
 
 def storable_events(event: Event) -> Event:
-    """A source's event at a whole second, with its address in lower case. Its value becomes unknown if its price or
-    value is absurd: a single event must not keep all others from being stored."""
+    """A source's event at a whole second, with its address in lower case. An absurd price or value becomes unknown, so
+    that one event does not keep all others from being stored."""
     if event.at.microsecond or not event.address.islower():
         event = replace(event, at=event.at.replace(microsecond=0), address=event.address.lower())
     if _is_credible(event.price, LIMIT) and _is_credible(event.usd, _MAX_USD):
@@ -118,8 +110,8 @@ def _is_credible(value: Decimal | None, limit: Decimal) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Selects events: of a (lower-case) address, in [start, end), unix seconds, of some actions and assets; None, no
-    action and no asset mean all."""
+    """Selects events by (lower-case) address, [start, end) in unix seconds, actions and assets. No address, action or
+    asset means all."""
 
     address: str | None = None
     start: int = 0
@@ -130,8 +122,8 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True)
 class EventQuery:
-    """A page of the events of a filter: `limit` events after the event `previous`, which need not match it, in
-    descending order of time and uuid, or in `ascending` order."""
+    """A page of the events of a filter: `limit` events after the event `previous`, which need not match the filter. The
+    order is by time and uuid, descending unless `ascending`."""
 
     filter: EventFilter
     limit: int
@@ -141,7 +133,7 @@ class EventQuery:
 
 @dataclass(frozen=True, slots=True)
 class EventList:
-    """A page of events, whether more follow, and the number of all events that its filter selects."""
+    """A page of events, whether more follow, and the number of all events that match the filter."""
 
     events: Sequence[Event]
     has_more: bool
@@ -150,7 +142,7 @@ class EventList:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """USD value of all events of a kind since the protocol began, each at its time: in all, and by asset id."""
+    """USD value of all events of a kind since the protocol began, each valued at its time: total, and by asset id."""
 
     total: Decimal
     by_asset: Mapping[str, Decimal]
@@ -158,8 +150,7 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over all users that a source may state itself, because it does not tell all of their events; None for what
-    must be summed from events."""
+    """Sums over all users that a source reports because it does not list all events; None for sums over events."""
 
     loans: Sum | None = None
     liquidations: Sum | None = None

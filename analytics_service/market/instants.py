@@ -1,4 +1,4 @@
-"""Unix seconds, aware datetimes, lengths of time in seconds, and the multiples of an interval since the epoch."""
+"""Unix seconds, aware datetimes, and multiples of an interval since the epoch."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,7 +6,7 @@ MINUTE, HOUR, DAY = 60, 3_600, 86_400
 # Per second.
 MILLISECONDS, NANOSECONDS = 1_000, 1_000_000_000
 EPOCH = datetime.fromtimestamp(0, UTC)
-# Prices and events of before come from a time that is not known, or is in another unit.
+# Earlier times of prices and events are unknown times, or in another unit.
 OLDEST = datetime(2009, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 
@@ -22,12 +22,12 @@ def from_unix(second: int) -> datetime:
 
 
 def format_instant(at: datetime) -> str:
-    """A UTC instant in RFC 3339, without fractions of its second, such as 2026-03-01T00:00:00Z."""
+    """A UTC instant in RFC 3339, in whole seconds, such as 2026-03-01T00:00:00Z."""
     return f"{at.replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def floor_to(at: datetime, step: timedelta) -> datetime:
-    """The last multiple of a step since the epoch that is not after an instant, in UTC."""
+    """The last multiple of a step since the epoch at or before an instant, in UTC."""
     return EPOCH + (at - EPOCH) // step * step
 
 
@@ -38,7 +38,7 @@ def multiples_between(start: datetime, end: datetime, step: timedelta) -> list[d
 
 
 def month_start(second: int) -> int:
-    """The start of the UTC month that holds a unix second."""
+    """The start of the UTC month that contains a unix second."""
     return unix_second(from_unix(second).replace(day=1, hour=0, minute=0, second=0))
 
 

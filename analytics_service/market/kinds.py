@@ -1,7 +1,7 @@
-"""Kinds of fields: what a value means, how ClickHouse and Polars hold it, and how the views of a source may spell it.
+"""Column types: the meaning of a field, its types in ClickHouse and Polars, and the types that a source's view may use.
 
 A record declares a field once: `principal: Annotated[int, Amount("Amount owed to lenders, in denom units")]`. Tables,
-their comments, the views of a source and what `source check` says of types and ranges follow (`fields.py`).
+their comments, the views of a source, and checks of types and ranges follow.
 """
 
 import re
@@ -25,9 +25,9 @@ DECIMAL = pl.Decimal(38, DECIMALS)
 """The Polars type of prices, rates and ratios."""
 AMOUNT_LIMIT = 2**256
 TIME_LIMIT = 2**32
-# No instant is later: it is the greatest UInt32.
+# The last instant that can be stored: the greatest UInt32.
 FOREVER = TIME_LIMIT - 1
-# The APY of the greatest APR has 44 digits before the decimal point. At the lowest, all is lost within a year.
+# The APY of the greatest APR has 44 digits before the decimal point. At the lowest APR, all is lost within a year.
 RATE_LIMIT, LOWEST_RATE = Decimal(100), Decimal(-1)
 _WHOLE = re.compile(r"-?[0-9]+")
 _WRAPPED = re.compile(r"(?:Nullable|LowCardinality)\((.*)\)")
@@ -60,21 +60,21 @@ def _checked_id(asset_id: str) -> str:
 
 
 def type_of(value: object) -> str:
-    """The type of a value in words, such as `an int`; None is its own."""
+    """The type of a value with its article, such as `an int`, or `None`."""
     return "None" if value is None else with_article(type(value))
 
 
 def with_article(kind: type) -> str:
-    """The name of a type, such as `an int`."""
+    """The name of a type with its article, such as `an int`."""
     return f"{'an' if kind.__name__[0] in 'aeiouAEIOU' else 'a'} {kind.__name__}"
 
 
 @dataclass(frozen=True)
 class ColumnType:
-    """Text, and what other kinds derive from.
+    """Base of all column types.
 
-    `meaning` is the comment of the field's columns, with the unit. `column` is their name if it is not the field's.
-    Whether there may be no value, and the type in Python, come from the record.
+    `meaning` is the comment of the field's columns, with the unit. `column` is their name if it differs from the
+    field's. `nullable` and the Python type `of` come from the record.
     """
 
     meaning: str = ""
@@ -83,44 +83,42 @@ class ColumnType:
     of: Any = str
 
     dtype: ClassVar[type[pl.DataType] | pl.DataType] = pl.String
-    # ClickHouse's type, and what it holds for no value if that is not NULL.
+    # ClickHouse's type, and its stand-in for a missing value if that is not NULL.
     sql: ClassVar[str] = "String"
     nothing: ClassVar[str | None] = None
-    # Which types a column of a source's view may have, in words and as a pattern, and how a query selects it from `v`:
-    # as text or as a whole number, so that nothing is rounded on the way.
+    # The types that a column of a source's view may have, in words and as a pattern, and how a query selects it from
+    # `v`: as text or as a whole number, so that nothing is rounded.
     allowed: ClassVar[str] = "String"
     pattern: ClassVar[str] = r"String|Enum(8|16)\(.*\)|UUID"
     select: ClassVar[str] = "toString(v.{})"
 
     def encode(self, value: Any, /) -> Any:
-        """The value for the store. OutOfRange, or another error of a wrong type, if it cannot be stored."""
+        """The value for the store. OutOfRange, or an error for a wrong type, if it cannot be stored."""
         return value
 
     def decode(self, stored: Any, /) -> Any:
-        """The value of what is stored."""
+        """The domain value of a stored value."""
         return stored
 
     def read(self, selected: Any, /) -> Any:
-        """The value of what `select` gives. ValueError or OutOfRange says what is wrong."""
+        """The domain value of a value that `select` returns. ValueError or OutOfRange says what is wrong."""
         return selected
 
     def fits(self, type_name: str) -> bool:
-        """Whether a column of a source's view may have this type. Each may also be Nullable or LowCardinality."""
+        """Whether a column of a source's view may have this type, which may be Nullable or LowCardinality."""
         while wrapped := _WRAPPED.fullmatch(type_name):
             type_name = wrapped[1]
         return re.fullmatch(self.pattern, type_name) is not None
 
 
 class Text(ColumnType):
-    """Text. Empty text of a source's view is no value where there may be none."""
+    """Text. In a source's view, an empty text of a nullable field is a missing value."""
 
     def read(self, selected: str, /) -> str | None:
         return selected or None if self.nullable else selected
 
 
 class Texts(ColumnType):
-    """Several texts."""
-
     dtype = pl.List(pl.String)
     sql = allowed = "Array(String)"
     pattern = r"Array\((LowCardinality\()?String\)+"
@@ -152,7 +150,7 @@ class AssetId(Text):
 
 
 class Word(ColumnType):
-    """A member of the enum that is the field's type; empty text is none."""
+    """A member of the enum that is the field's type; an empty text is a missing value."""
 
     nothing = ""
 
@@ -162,7 +160,7 @@ class Word(ColumnType):
         try:
             return str(self.of(value))
         except ValueError:
-            raise OutOfRange(f"{value!r} is none of {', '.join(self.of)}.") from None
+            raise OutOfRange(f"{value!r} must be one of {', '.join(self.of)}.") from None
 
     def decode(self, stored: str, /) -> StrEnum | None:
         return self.of(stored) if stored else None
@@ -175,8 +173,6 @@ class Word(ColumnType):
 
 
 class Flag(ColumnType):
-    """Yes or no."""
-
     dtype = pl.Boolean
     sql = allowed = "Bool"
     pattern = "Bool|UInt8"
@@ -187,8 +183,6 @@ class Flag(ColumnType):
 
 
 class _Whole(ColumnType):
-    """A whole number that is not negative."""
-
     allowed = "a whole number, such as UInt256, or String"
     pattern = r"U?Int\d+|Decimal\(\d+, 0\)|String"
 
@@ -200,7 +194,7 @@ class _Whole(ColumnType):
 
 
 class Amount(_Whole):
-    """An amount in denom units. Polars cannot hold its 256 bits, so it is a string of digits on its way."""
+    """An amount in denom units. Polars cannot hold its 256 bits, so it is encoded as a string of digits."""
 
     sql = "UInt256"
 
@@ -242,8 +236,6 @@ class Index(Count):
 
 
 class Places(Count):
-    """A number of decimal places."""
-
     dtype = pl.UInt8
     sql = "UInt8"
     limit = 2**8
@@ -273,7 +265,7 @@ class Number(ColumnType):
 
 
 class Ratio(Number):
-    """A fraction: 0.05 means 5 %. It is hardly ever above 1."""
+    """A fraction: 0.05 means 5 %. It is rarely above 1."""
 
 
 class Usd(Number):
@@ -281,7 +273,7 @@ class Usd(Number):
 
 
 class PriceType(Usd):
-    """USD per standard unit (rule 2.12)."""
+    """USD per standard unit (rule 2.12, stored prices)."""
 
     @staticmethod
     def encode(usd: Decimal, /) -> Decimal:
@@ -334,7 +326,7 @@ _R = TypeVar("_R")
 
 @cache
 def kinds_of(record: Any) -> Mapping[str, Any]:
-    """The kind of each field, with its column and what its type says, and the type of each record within the record."""
+    """The column type of each field, completed by the field's name and type; for a nested record, its class."""
     hints = get_type_hints(record, include_extras=True)
     declared: dict[str, Any] = {}
     for name in (field.name for field in fields(record)):
@@ -349,8 +341,8 @@ def kinds_of(record: Any) -> Mapping[str, Any]:
 
 
 def columns_of(record: Any) -> Mapping[str, ColumnType]:
-    """The kinds of a record's fields by the name of their column, those of a record within it included. Fields without
-    a kind are no columns."""
+    """The column types of a record's fields and its nested records' fields, by column. Fields without a column type are
+    not columns."""
     columns: dict[str, ColumnType] = {}
     for kind in kinds_of(record).values():
         columns |= {kind.column: kind} if isinstance(kind, ColumnType) else dict(columns_of(kind))
@@ -363,7 +355,7 @@ def row_of(record: Any) -> dict[str, Any]:
 
 
 def record_of(record: Callable[..., _R], row: Mapping[str, Any], **others: Any) -> _R:
-    """The record with the values of a row; `others` are fields without a kind."""
+    """The record with the values of a row; `others` are fields without a column type."""
     values = {
         name: row[kind.column] if isinstance(kind, ColumnType) else record_of(kind, row)
         for name, kind in kinds_of(record).items()

@@ -1,4 +1,4 @@
-"""What could be liquidated at other prices of one asset (rule 6.8)."""
+"""The liquidatable debt at other prices of one asset (rule 6.8, health bounds)."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from analytics_service.market.risk import LIQUIDATION, AccountTotals, Holdings, 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is liquidatable at a price of the asset. Tokens that are priced by it move with it."""
+    """The liquidatable accounts at a price of the asset. Prices of tokens that follow it change with it."""
 
     change: Annotated[Decimal, Ratio("Change of the price")]
     price: Annotated[Decimal, PriceType("The price")]
@@ -37,24 +37,21 @@ class Ladder:
 def ladder_of(
     valuation: Valuation, asset_id: str, changes: Sequence[Decimal], following: Collection[str] = ()
 ) -> Ladder:
-    """The steps of the price of an asset that has one; `changes` are in percent of it. The prices of assets `following`
-    it change by the same percentage; they have one, too.
+    """Steps of an asset's price by `changes` in percent. The prices of the assets `following` change by the same
+    percentages. All of these assets must have a price.
 
-    Values are exact: from one step to the next, only what accounts have and owe that pass a bound is added or
-    subtracted.
+    Values are exact: each step adds or subtracts only the items of accounts that pass a bound since the step before.
     """
     price = valuation.known[asset_id]
-    moving = {name: valuation.known[name] for name in (asset_id, *following)}
-    steps = [
-        replace(
-            valuation, quoted={**valuation.quoted, **{name: change_prices(usd, change) for name, usd in moving.items()}}
-        )
-        for change in changes
-    ]
-    is_moving, sums = _sums_at(steps, valuation)
-    stays = health_bands(valuation, valuation.sums.filter(~is_moving), [LIQUIDATION])
-    moves = [health_bands(step, moving, [LIQUIDATION]) for step, moving in zip(steps, sums, strict=True)]
-    below, bad = (_together(valuation.book, stays, moves, member) for member in (pl.col("band") == 0, pl.col("is_bad")))
+    present = {name: valuation.known[name] for name in (asset_id, *following)}
+    quotes = [{name: change_prices(usd, change) for name, usd in present.items()} for change in changes]
+    steps = [replace(valuation, quoted={**valuation.quoted, **quoted}) for quoted in quotes]
+    is_variable, sums = _sums_at(steps, valuation)
+    fixed = health_bands(valuation, valuation.sums.filter(~is_variable), [LIQUIDATION])
+    variable = [health_bands(step, rows, [LIQUIDATION]) for step, rows in zip(steps, sums, strict=True)]
+    below, bad = (
+        _together(valuation.book, fixed, variable, member) for member in (pl.col("band") == 0, pl.col("is_bad"))
+    )
     return Ladder(
         asset_id,
         price,
@@ -66,50 +63,50 @@ def ladder_of(
 
 
 def _sums_at(steps: Sequence[Valuation], present: Valuation) -> tuple[pl.Series, Iterator[pl.DataFrame]]:
-    """Which accounts have or owe something whose price moves, and their sums at each step: of what stays, and of what
-    is proportional to each price that moves, which are made once."""
+    """The accounts with an item of variable price, and their sums at each step: a fixed part, and a slope for each
+    variable price, which are computed once."""
     book, terms, prices = present.book, present.terms, present.known
-    moved = {name for step in steps for name in {*prices, *step.known} if prices.get(name) != step.known.get(name)}
+    changed = {name for step in steps for name in {*prices, *step.known} if prices.get(name) != step.known.get(name)}
     named = [(group, group.priced_by(terms), unit) for group, unit in zip(book.groups, present.units, strict=True)]
-    is_moving = book.having(index for index, (_, name, _) in enumerate(named) if name in moved)
-    accounts = is_moving.arg_true().alias("account")
-    fixed = book.sums([Unit() if name in moved else unit for _, name, unit in named]).filter(is_moving)
+    is_variable = book.having(index for index, (_, name, _) in enumerate(named) if name in changed)
+    accounts = is_variable.arg_true().alias("account")
+    fixed = book.sums([Unit() if name in changed else unit for _, name, unit in named]).filter(is_variable)
     slopes = {
-        moving: book.sums([unit_at(group, terms, ONE if name == moving else ZERO) for group, name, _ in named]).filter(
-            is_moving
-        )
-        for moving in moved & {name for _, name, _ in named}
+        variable: book.sums([unit_at(group, terms, ONE if name == variable else ZERO) for group, name, _ in named])
+        for variable in changed & {name for _, name, _ in named}
     }
+    slopes = {name: slope.filter(is_variable) for name, slope in slopes.items()}
 
     def at(step: Valuation) -> pl.DataFrame:
-        # No line in prices where a receipt token has none, because it redeems too little or too much for one.
+        # Sums are not linear where a receipt token has no price because it redeems too little or too much.
         if not slopes.keys() <= step.known.keys():
-            return step.sums.filter(is_moving)
+            return step.sums.filter(is_variable)
         sums = fixed
         for name, slope in slopes.items():
             sums = sums + slope * float(step.known[name])
-        return sums.with_columns(accounts, is_known=~step.unknown.filter(is_moving))
+        return sums.with_columns(accounts, is_known=~step.unknown.filter(is_variable))
 
-    return is_moving, map(at, steps)
+    return is_variable, map(at, steps)
 
 
-def _together(book: Book, stays: pl.DataFrame, moves: Sequence[pl.DataFrame], is_member: pl.Expr) -> Iterator[Holdings]:
-    """The members together at each step. Of accounts that move, only those that come or go since the step before are
-    added or subtracted."""
-    staying = stays.filter(is_member)["account"]
-    changes = [pl.DataFrame({"account": staying}).with_columns(comes=True, step=0)]
-    members = [bands.select(is_member.fill_null(False)).to_series() for bands in moves]
-    before = pl.zeros(moves[0].height, pl.Boolean, eager=True)
-    for step, (bands, now) in enumerate(zip(moves, members, strict=True)):
-        moved = (now != before).arg_true()
-        frame = pl.DataFrame({"account": bands["account"].gather(moved), "comes": now.gather(moved)})
+def _together(
+    book: Book, fixed: pl.DataFrame, variable: Sequence[pl.DataFrame], is_member: pl.Expr
+) -> Iterator[Holdings]:
+    """The members together at each step. Adds or subtracts only variable accounts that join or leave at the step."""
+    always = fixed.filter(is_member)["account"]
+    changes = [pl.DataFrame({"account": always}).with_columns(comes=True, step=0)]
+    members = [bands.select(is_member.fill_null(False)).to_series() for bands in variable]
+    before = pl.zeros(variable[0].height, pl.Boolean, eager=True)
+    for step, (bands, now) in enumerate(zip(variable, members, strict=True)):
+        changed = (now != before).arg_true()
+        frame = pl.DataFrame({"account": bands["account"].gather(changed), "comes": now.gather(changed)})
         changes.append(frame.with_columns(step=step))
         before = now
-    added = [[0] * len(moves) for _ in book.groups]
+    added = [[0] * len(variable) for _ in book.groups]
     rows = book.items.with_row_index("item").join(pl.concat(changes), on="account")
     columns = (rows[name].to_list() for name in ("item", "group", "step", "comes"))
     for item, group, step, comes in zip(*columns, strict=True):
         added[group][step] += book.amounts[item] if comes else -book.amounts[item]
     sums = [list(accumulate(steps)) for steps in added]
     for step, now in enumerate(members):
-        yield Holdings(staying.len() + int(now.sum()), [row[step] for row in sums])
+        yield Holdings(always.len() + int(now.sum()), [row[step] for row in sums])

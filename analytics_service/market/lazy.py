@@ -7,8 +7,8 @@ _T = TypeVar("_T")
 
 
 class cached_attribute(Generic[_T]):  # noqa: N801 - a decorator
-    """functools.cached_property without its lock, which Python 3.11 shares between all instances. Threads that come at
-    the same time compute the same value."""
+    """functools.cached_property without its lock, which Python 3.11 shares between all instances. Several threads may
+    compute the value at the same time."""
 
     def __init__(self, compute: Callable[[Any], _T]) -> None:
         self._compute = compute

@@ -13,7 +13,8 @@ _FROZEN = Flag("Whether the market is frozen: funds can only be withdrawn or rep
 
 @dataclass(frozen=True, slots=True)
 class LendConfig:
-    """Rules for lending an asset, as far as the source states them. Here and below, states change no figure."""
+    """Rules for lending an asset, as far as the source states them. `paused` and `frozen`, here and below, are for
+    display only."""
 
     supply_cap: Annotated[
         int | None,
@@ -63,7 +64,7 @@ class CollateralConfig:
 
 @dataclass(frozen=True, slots=True)
 class CollateralMarket:
-    """Collateral posted in an asset. Accounts hold `shares` of `balance` (rule 5.1)."""
+    """Collateral posted in an asset. Accounts hold `shares` of `balance` (rule 5.1, older names)."""
 
     config: CollateralConfig
     balance: Annotated[int, Amount("Collateral posted, in denom units")]
@@ -116,7 +117,7 @@ SIDES = frozenset({"lend", "collateral", "debt"})
 
 @dataclass(frozen=True, slots=True)
 class GlobalConfig:
-    """Rules for all borrowing."""
+    """The protocol's configuration."""
 
     time_window_nanos: Annotated[int, Count("Nanoseconds for which an oracle price is valid")]
     partial_liquidation_threshold: Annotated[Decimal, Usd("Account value in USD below which a liquidation is complete")]
@@ -135,7 +136,7 @@ class GlobalConfig:
         Decimal, Ratio("Required ratio of weighted staked protocol tokens to flash loan value, a fraction")
     ]
     dynamic_discount_width: Annotated[
-        Decimal, Ratio("How far health must fall below 1 for the largest discount, a fraction")
+        Decimal, Ratio("Distance of health below 1 at which the discount is largest, a fraction")
     ]
     hnative: Annotated[str, AssetId("Asset id of an asset that the protocol designates")]
     ptoken: Annotated[str, AssetId("Asset id of the protocol token")]
@@ -155,4 +156,4 @@ NO_CONFIG = GlobalConfig(
     hnative="native;none",
     ptoken="native;none",
 )
-"""A stand-in for protocols without rules for all borrowing: no fees, and no flash loans."""
+"""A stand-in for protocols without such a configuration: no fees, and no flash loans."""

@@ -1,4 +1,4 @@
-"""The portfolio of an address: its position with calculated amounts, rates and health (rules 6.4 and 6.5)."""
+"""The portfolio of an address: its position with amounts, rates and health (rules 6.4 and 6.5)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,11 +45,10 @@ from analytics_service.market.receipts import (
 
 
 class MarketContext(Rules, Protocol):
-    """Everything that a portfolio depends on, other than the position itself.
+    """Inputs of a portfolio, other than the position. Each mapping is read only if a part of the portfolio needs it.
 
     In sums, means and health, unknown assets and assets that never had a price count as 0 USD, but a debt without a
-    price makes health unknown. A price that is not known any more makes unknown what it is part of.
-    Each mapping is read only if a part of the portfolio needs it.
+    price makes health unknown. A lost price makes every result that contains it unknown.
     """
 
     @property
@@ -58,15 +57,13 @@ class MarketContext(Rules, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Collateral(LenderClaim):
-    """Collateral of an account in an asset, with what the source says of it."""
+    """Collateral of an account in an asset, with its holding, which may have terms of its own."""
 
     holding: Holding
 
 
 @dataclass(frozen=True, slots=True)
 class Debt(LenderClaim):
-    """Debt in an asset, and its rate."""
-
     market_rate: MarketRate
 
 
@@ -82,7 +79,6 @@ class BorrowTotals:
     def of(
         cls, collaterals: tuple[LenderClaim, ...], owed: Iterable[LenderClaim], context: MarketContext
     ) -> "BorrowTotals":
-        """With the rates of the debts that are owed."""
         rated = ((debt, getattr(context.markets.get(debt.asset_id), "debt", None)) for debt in owed)
         debts = (Debt(debt.asset_id, debt.principal, debt.shares, rate_of(market)) for debt, market in rated)
         return cls(collaterals, tuple(debts), context)
@@ -97,10 +93,8 @@ class BorrowTotals:
 
 @dataclass(frozen=True)
 class BorrowAccount:
-    """A borrow account: its collaterals and debts, and its health. Both are calculated on first use.
-
-    `stakes` are all stakes of the address, also those for its other accounts.
-    """
+    """A borrow account: its collaterals, debts and health, computed on first use. `stakes` are all stakes of the
+    address, for any account."""
 
     account: Account
     stakes: tuple[Stake, ...]
@@ -124,7 +118,7 @@ class BorrowAccount:
 
     @cached_attribute
     def values(self) -> AccountValues:
-        """The exact values of what it has and owes, and of the stakes for it."""
+        """The exact values of collaterals, debts, and stakes for the account."""
         items = [
             *(
                 (Group("collateral", held.asset_id, own_ltv=held.liquidation_ltv), claim.principal)
@@ -169,7 +163,7 @@ class LendPool:
 
 @dataclass(frozen=True, slots=True)
 class AccountClaim:
-    """What one borrow account has posted or owes in an asset."""
+    """An asset posted or owed by one borrow account."""
 
     index: int
     claim: LenderClaim
@@ -177,7 +171,7 @@ class AccountClaim:
 
 @dataclass(frozen=True, slots=True)
 class AssetPosition:
-    """What an address has posted, owes and lends of an asset."""
+    """The collaterals, debts and deposit of an address in an asset."""
 
     asset_id: str
     collaterals: Sequence[AccountClaim]
@@ -187,7 +181,7 @@ class AssetPosition:
 
 @dataclass(frozen=True, slots=True)
 class StakedPool:
-    """An address's stakes in a staking pool. `asset_id` is that of the protocol token."""
+    """An address's stakes in a staking pool. `asset_id` names the protocol token."""
 
     asset_id: str
     pool: StakingPool
@@ -236,7 +230,7 @@ class Unlocks:
 
 @dataclass(frozen=True)
 class Portfolio:
-    """The position of an address with values, rates and health. Each part is calculated on first use."""
+    """The position of an address with values, rates and health. Each part is computed on first use."""
 
     position: Position
     context: MarketContext
@@ -255,7 +249,6 @@ class Portfolio:
 
     @cached_attribute
     def redeemed(self) -> Mapping[str, Redemption]:
-        """What receipt tokens redeem, by their ids."""
         return redemptions(self.context.assets, self.context.markets.values())
 
     @cached_attribute
@@ -283,8 +276,7 @@ class Portfolio:
 
     @cached_attribute
     def by_asset(self) -> Sequence[AssetPosition]:
-        """The assets that the address has in the markets, in ascending order of id. Claims are in the order of
-        accounts."""
+        """The address's assets in the markets, in ascending order of id. Claims are in the order of accounts."""
         posted: dict[str, list[AccountClaim]] = defaultdict(list)
         owed: dict[str, list[AccountClaim]] = defaultdict(list)
         for account in self.accounts:
@@ -300,13 +292,13 @@ class Portfolio:
 
     @cached_attribute
     def wallet_value(self) -> Decimal | None:
-        """USD value of the balances of known assets; None if a price in it is unknown."""
+        """USD value of the balances of known assets; None if a price is unknown."""
         values = (held_value(balance.amount, balance.asset_id, self.context) for balance in self.position.wallet)
         return known_total(map(known_rounded, values))
 
     @cached_attribute
     def staking(self) -> Staking:
-        """Without the pools in which the address has no stake."""
+        """The staking of the address, without pools that have no stake of it."""
         position, ptoken = self.position, self.context.ptoken
         stakes = (
             (pool, tuple(stake for stake in position.stakes if stake.pool == pool.index)) for pool in ptoken.pools
@@ -320,10 +312,8 @@ class Portfolio:
 
 
 def unlocks_at(arrangements: Sequence[Arrangement], asset_id: str, at: datetime) -> Unlocks:
-    """The unlock arrangements of an address, with their amounts at an instant (rule 6.3).
-
-    `asset_id` is that of the protocol token.
-    """
+    """The unlock arrangements of an address, with their amounts at an instant (rule 6.3, unlock schedules). `asset_id`
+    names the protocol token."""
     unlocks = tuple(Unlock(arrangement, unlock_amounts(arrangement, at)) for arrangement in arrangements)
     return Unlocks(
         asset_id=asset_id,
@@ -336,19 +326,19 @@ def unlocks_at(arrangements: Sequence[Arrangement], asset_id: str, at: datetime)
 
 
 def value_of(amount: int, asset_id: str, context: MarketContext) -> Decimal | None:
-    """The exact value; None if the asset had a price that is not known any more (rule 4.8)."""
+    """The exact value; None if the asset has lost its price (rule 4.8, known prices)."""
     asset = context.assets.get(asset_id)
     return known_value(amount, asset.decimals_denom, context.prices.get(asset_id, ZERO)) if asset else ZERO
 
 
 def held_value(amount: int, asset_id: str, context: MarketContext) -> Decimal | None:
-    """The same of what is in no borrow account. It is not known of an asset that has ended, either."""
+    """The exact value of an amount outside of borrow accounts; None also for an asset that has ended."""
     asset = context.assets.get(asset_id)
     return None if amount and asset and asset.ended_at else value_of(amount, asset_id, context)
 
 
 class Metric(StrEnum):
-    """A number that sums up a position: USD values, the least health, and debt divided by collateral."""
+    """A figure of a position: USD values, the least health, and debt divided by collateral."""
 
     NET_VALUE = "net-value"
     COLLATERAL = "collateral"
@@ -358,28 +348,29 @@ class Metric(StrEnum):
     LTV = "ltv"
 
 
-# Those of a single borrow account, too.
+# Metrics that also exist for a single borrow account.
 OF_ACCOUNTS = (Metric.COLLATERAL, Metric.DEBT, Metric.HEALTH, Metric.LTV)
-# Those that staked protocol token adds to.
+# Metrics that staked protocol token increases.
 WITH_STAKES = (Metric.NET_VALUE, Metric.HEALTH)
 
 
 def portfolio_metrics(metric: Metric, portfolio: Portfolio, account: int | None = None) -> Decimal | None:
-    """The metric, or that of a borrow account, with 18 decimals; None if it is unknown, infinite, or 10^20 or more."""
-    value = _compute_metrics(metric, portfolio, [one for one in portfolio.accounts if account in (None, one.index)])
+    """The metric of a portfolio, or of a borrow account, with 18 decimals; None if unknown, infinite, or 10^20 or
+    more."""
+    value = _compute_metrics(metric, portfolio, [each for each in portfolio.accounts if account in (None, each.index)])
     return None if value is None else quantize_below_limit(value)
 
 
 def _compute_metrics(metric: Metric, portfolio: Portfolio, accounts: list[BorrowAccount]) -> Decimal | None:
     if metric is Metric.HEALTH:
-        results = [one.health.result for one in accounts]
+        results = [account.health.result for account in accounts]
         return None if None in results else min((result for result in results if result is not None), default=INFINITE)
     if metric is Metric.DEPOSITS:
         return _deposits(portfolio, "total")
-    posted = known_total(one.values.known("collateral") for one in accounts)
+    posted = known_total(account.values.known("collateral") for account in accounts)
     if metric is Metric.COLLATERAL:
         return posted
-    owed = known_total(one.values.known("debt") for one in accounts)
+    owed = known_total(account.values.known("debt") for account in accounts)
     if metric is Metric.DEBT:
         return owed
     if metric is Metric.LTV:
@@ -389,7 +380,7 @@ def _compute_metrics(metric: Metric, portfolio: Portfolio, accounts: list[Borrow
 
 
 def _deposits(portfolio: Portfolio, part: str) -> Decimal | None:
-    """What the receipt tokens redeem: all of them, or those that are held. Collateral has the others."""
+    """The value that receipt tokens redeem: in `total`, or only if `held`, since collateral includes the others."""
     context, values = portfolio.context, []
     for lend in portfolio.lends:
         is_known = held_value(getattr(lend.receipt_amounts, part), lend.asset_id, context) is not None
@@ -399,13 +390,13 @@ def _deposits(portfolio: Portfolio, part: str) -> Decimal | None:
 
 
 def _wallet(portfolio: Portfolio) -> Decimal | None:
-    """The wallet without the receipt tokens that are deposits."""
+    """The value of the wallet, without receipt tokens, which are deposits."""
     balances = (balance for balance in portfolio.position.wallet if balance.asset_id not in portfolio.redeemed)
     return known_total(held_value(balance.amount, balance.asset_id, portfolio.context) for balance in balances)
 
 
 def _staked(portfolio: Portfolio) -> Decimal | None:
-    """Protocol token that is staked, unstaking, or to be claimed."""
+    """The value of protocol token that is staked, unstaking, or to be claimed."""
     position = portfolio.position
     amount = position.unclaimed + position.claimable_rewards + position.claimable_unbonding
     amount += sum(stake.amount for stake in position.stakes) + sum(leaving.amount for leaving in position.unbondings)

@@ -10,7 +10,7 @@ from analytics_service.market.kinds import Address, Amount, AssetId, Count, Flag
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A borrow account's shares of a collateral or debt market. Collateral may have terms of its own, as in e-mode."""
+    """A borrow account's shares of a collateral or debt market. Collateral may have its own LTVs, as in e-mode."""
 
     asset_id: Annotated[str, AssetId("Asset id")]
     shares: Annotated[int, Amount("Shares of the balance of the market")]
@@ -67,7 +67,7 @@ class Unbonding:
     """Protocol token being unstaked."""
 
     amount: Annotated[int, Amount("Denom units being unstaked")]
-    unlock_at: Annotated[datetime, Time("Instant at which they are free")]
+    unlock_at: Annotated[datetime, Time("Instant at which they can be claimed")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class SwapContract:
 
 @dataclass(frozen=True, slots=True)
 class RiskTotals:
-    """Values of the histories of risk, over all borrow accounts; None for what is not known."""
+    """Values of the histories of risk, over all borrow accounts; None if unknown."""
 
     debt_at_risk: Decimal | None = None
     accounts_at_risk: Decimal | None = None
@@ -105,7 +105,7 @@ class RiskTotals:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """How many use the markets."""
+    """Numbers of users of the markets."""
 
     borrower_active: Annotated[int, Count("Addresses with debt")]
     borrower_account_active: Annotated[int, Count("Borrow accounts with debt")]

@@ -11,7 +11,7 @@ from typing import Annotated
 from analytics_service.market import kinds
 from analytics_service.market.kinds import AssetId, Time
 
-# USD per standard unit by asset id. None for an asset whose price was known and is not any more (rule 4.8); assets that
+# USD per standard unit by asset id. None for an asset that has lost its price (rule 4.8, known prices); assets that
 # never had a price are missing.
 Prices = Mapping[str, Decimal | None]
 
@@ -26,17 +26,17 @@ class Price:
 
 
 def newest_prices(prices: Iterable[Price]) -> dict[str, Price]:
-    """The last price of each asset, by id; of several at the same time the last one listed."""
+    """The last price of each asset, by id; of simultaneous prices, the last in the list."""
     return {price.asset_id: price for price in sorted(prices, key=attrgetter("observed_at"))}
 
 
 def usd_by_asset(prices: Iterable[Price]) -> dict[str, Decimal]:
-    """The last price of each asset, by id, as it is stored (rule 2.12). OutOfRange if a price cannot be stored."""
+    """The last price of each asset, by id, as stored (rule 2.12, stored prices). OutOfRange if it cannot be stored."""
     return {asset_id: kinds.PriceType.encode(price.usd) for asset_id, price in newest_prices(prices).items()}
 
 
 def price_change(before: Decimal, now: Decimal) -> Decimal | None:
-    """The change of a price as a fraction of what it was, with 6 decimals, half to even; None if it was 0."""
+    """The change of a price as a fraction of `before`, with 6 decimals, half to even; None if `before` is 0."""
     if not before:
         return None
     millionths = round((Fraction(now) / Fraction(before) - 1) * 10**6)
@@ -44,5 +44,5 @@ def price_change(before: Decimal, now: Decimal) -> Decimal | None:
 
 
 def known_prices(last: Iterable[Price], at: datetime, max_age: timedelta) -> dict[str, Decimal | None]:
-    """What is known at an instant from the last prices of assets, each observed by then (rule 4.8)."""
+    """The prices at an instant from the last price of each asset by then; None if it is too old (rule 4.8)."""
     return {price.asset_id: price.usd if at - price.observed_at <= max_age else None for price in last}

@@ -12,7 +12,7 @@ from analytics_service.market.kinds import Address, Amount, AssetId, Count, Inde
 
 
 class MemberClass(StrEnum):
-    """Group that the beneficiary of an unlock arrangement belongs to."""
+    """The group of an unlock arrangement's beneficiary."""
 
     TEAM = "team"
     ADVISOR = "advisor"
@@ -28,7 +28,7 @@ class ScheduleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StakingPool:
-    """A staking pool: a lockup duration in seconds, and the multipliers that stakes earn."""
+    """A staking pool: a lock-up duration in seconds, and multipliers of stakes."""
 
     index: Annotated[int, Index("Index of the staking pool", "pool")]
     duration: Annotated[int, Count("Seconds of lock-up")]
@@ -50,26 +50,26 @@ class Ptoken:
         int, Amount("Denom units issued, locked or unlocked, including all claimed and claimable rewards")
     ]
     total_claimed: Annotated[int, Amount("Denom units claimed, locked or unlocked, excluding unclaimed rewards")]
-    total_locked: Annotated[int, Amount("Denom units locked, including unlocked ones that are not claimed yet")]
-    total_supply: Annotated[int, Amount("Total supply in denom units, including locked and unissued ones")]
+    total_locked: Annotated[int, Amount("Denom units locked, including unlocked units that are not claimed yet")]
+    total_supply: Annotated[int, Amount("Total supply in denom units, including locked and unissued units")]
     rewards_last_distributed: Annotated[datetime, Time("Instant at which staking rewards were last distributed")]
     stake_acc: Annotated[Decimal, Number("Emission rate divided by total reward weight, accumulated over time")]
     pools: tuple[StakingPool, ...]
 
 
-# The address of an arrangement that stands for those of all members of a class begins like this.
+# Prefix of the address of an arrangement that stands for all arrangements of a class.
 STAND_IN = "group:"
 
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """An unlock arrangement: its terms, and how much has been claimed. Without a `member_class` it is in no group."""
+    """An unlock arrangement: its terms, and the amount claimed. Without a `member_class` it is in no group."""
 
     address: Annotated[str, Address("Address of the beneficiary")]
     index: Annotated[int, Index("Index among the arrangements of the address", "arrangement")]
     member_class: Annotated[
         MemberClass | None,
-        Word("Group of the beneficiary: team, advisor or investor; empty if the source does not tell it"),
+        Word("Group of the beneficiary: team, advisor or investor; empty if the source does not say"),
     ]
     kind: Annotated[ScheduleKind, Word("Schedule: linear (from begins_at to ends_at) or lump_sum (all at begins_at)")]
     amount: Annotated[int, Amount("Denom units of the whole arrangement")]
@@ -94,7 +94,7 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class UnlockAmounts:
-    """Denom units of an arrangement, or sums over several arrangements, at an instant (rule 6.3).
+    """Denom units of an arrangement, or sums over several, at an instant (rule 6.3, unlock schedules).
 
     `amount` is the sum of `claimed`, `claimable`, `locked`, `expired` and `reclaimed`.
     """
@@ -109,7 +109,7 @@ class UnlockAmounts:
 
     @property
     def time_locked(self) -> int:
-        """The amount that the schedules alone still lock, regardless of reclamation and expiry."""
+        """The amount that the schedules still lock, regardless of reclamation and expiry."""
         return self.amount - self.unlocked
 
 
@@ -127,10 +127,8 @@ class UnlockGroup:
 
 
 def unlocked_at(arrangement: Arrangement, at: datetime) -> int:
-    """Denom units that the schedule alone has unlocked, rounded down; all of them from `ends_at` on.
-
-    A lump sum unlocks all at `begins_at`, and so does a linear schedule of zero length.
-    """
+    """Denom units that the schedule alone has unlocked, rounded down; all from `ends_at` on. A lump sum, and a linear
+    schedule of zero length, unlocks all at `begins_at`."""
     begins_at, ends_at = arrangement.begins_at, arrangement.ends_at
     if at < begins_at:
         return 0
@@ -140,11 +138,8 @@ def unlocked_at(arrangement: Arrangement, at: datetime) -> int:
 
 
 def unlock_amounts(arrangement: Arrangement, at: datetime) -> UnlockAmounts:
-    """The arrangement's amounts at an instant; `claimed`, at most the full amount, is recorded in the arrangement.
-
-    Only the earlier of reclamation and expiry takes effect, from its instant on; expiry if both coincide. Amounts that
-    were claimed ahead of the schedule are not locked.
-    """
+    """The arrangement's amounts at an instant. Only the earlier of reclamation and expiry takes effect, expiry if both
+    coincide. Amounts that were claimed ahead of the schedule are not locked."""
     amount, claimed = arrangement.amount, arrangement.claimed
     unlocked = unlocked_at(arrangement, at)
     reclaimed_at, expires_at = arrangement.reclaimed_at, arrangement.expires_at
@@ -170,7 +165,7 @@ def unlock_totals(amounts: Iterable[UnlockAmounts]) -> UnlockAmounts:
 
 
 def unlock_groups(arrangements: Iterable[Arrangement], at: datetime) -> tuple[UnlockGroup, ...]:
-    """A group for each member class, in the order team, advisor, investor. A class without members has zeros."""
+    """A group for each member class: team, advisor, investor. A class without members has zeros."""
     listed, groups = list(arrangements), []
     for member_class in MemberClass:
         own = [arrangement for arrangement in listed if arrangement.member_class is member_class]

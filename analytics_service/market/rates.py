@@ -1,4 +1,4 @@
-"""Interest: APY from APR, the means of several rates, and what lenders of a market earn."""
+"""Interest: APY from APR, weighted means of rates, and the earnings of lenders."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from analytics_service.market.markets import DebtMarket, LendMarket, Market
 SECONDS_PER_YEAR = 365 * DAY
 # Enough digits to compound exactly to 18 decimals; EXACT would take seven times as long.
 _COMPOUNDING = Context(prec=100, rounding=ROUND_HALF_EVEN)
-# Interest is added up in units of 2^-64 denom units, each rounded up, so that the whole units of the sum are exact.
+# Interest is summed in units of 2^-64 denom units, each rounded up, so that whole denom units of the sum are exact.
 _BITS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class MarketRate:
-    """An interest rate, or the mean of several: fractions per year."""
+    """An interest rate, or a mean of rates: fractions per year."""
 
     apr: Annotated[Decimal, Rate("Without compounding")]
     apy: Annotated[Decimal, Rate("Compounded every second")]
 
 
 class UnknownRate:
-    """The mean of rates of which one has an unknown weight: its asset has lost its price."""
+    """A mean of rates with an unknown weight, because an asset has lost its price."""
 
     apr = apy = None
 
@@ -58,26 +58,21 @@ class Rates:
 
 @lru_cache(maxsize=10_000)
 def apy(apr: Decimal) -> Decimal:
-    """(1 + apr/n)^n - 1 for the n seconds of a 365-day year (rule 4.5), 18 decimals, rounded half to even.
-
-    The APR is in the range that can be stored.
-    """
+    """(1 + apr/n)^n - 1 for the n seconds of a 365-day year, with 18 decimals, half to even (rule 4.5, yearly rates).
+    The APR must be in the range that can be stored."""
     per_second = _COMPOUNDING.add(1, _COMPOUNDING.divide(apr, SECONDS_PER_YEAR))
     return quantize(_COMPOUNDING.subtract(_COMPOUNDING.power(per_second, SECONDS_PER_YEAR), 1))
 
 
 def rate_of(market: LendMarket | DebtMarket | None) -> MarketRate:
-    """The rate of a market; 0 without one."""
+    """The rate of a market; 0 without a market."""
     apr = market.apr if market else ZERO
     return MarketRate(apr, apy(apr))
 
 
 def net_rate(parts: Iterable[tuple[Decimal | None, MarketRate]]) -> MarketRate | UnknownRate:
-    """The means of rates weighted by value, from pairs of value and rate (rule 6.5); 0 if nothing has a value, and
-    unknown if a value is.
-
-    Both have at most 18 decimals.
-    """
+    """The means of rates weighted by value, from pairs of value and rate, with at most 18 decimals (rule 6.5, net
+    rates). 0 if nothing has a value, and unknown if a value is unknown."""
     listed = list(parts)
     pairs = [(value, rate) for value, rate in listed if value is not None]
     if len(pairs) < len(listed):
@@ -91,10 +86,10 @@ def net_rate(parts: Iterable[tuple[Decimal | None, MarketRate]]) -> MarketRate |
 
 @dataclass(frozen=True, slots=True)
 class Earned:
-    """What lenders have earned since the first snapshot of their market: the rise of the redemption ratio above the
-    highest so far, times the receipts out at the snapshot before. A loss that is recovered earns nothing.
+    """The earnings of lenders since the first snapshot of their market: the rise of the redemption ratio above its
+    maximum so far, times the receipts at the snapshot before. A recovered loss earns nothing.
 
-    `highest` is that ratio, as principal and receipts in denom units; None before there were receipts.
+    `highest` is the maximum, as principal and receipts in denom units; None before there were receipts.
     """
 
     highest: tuple[int, int] | None = None
@@ -107,7 +102,7 @@ class Earned:
         return self.parts >> _BITS
 
     def after(self, snapshots: Iterable[tuple[int, int]]) -> "Earned":
-        """What is earned by the last of some later snapshots: principal and receipts of each, oldest first."""
+        """The earnings after later snapshots, from principal and receipts of each, oldest first."""
         highest, out, parts = self.highest, self.receipts, self.parts
         for principal, receipts in snapshots:
             if receipts:

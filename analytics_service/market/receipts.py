@@ -1,4 +1,4 @@
-"""What shares are worth: those of collateral and debt markets, and receipt tokens, which are shares of deposits."""
+"""Amounts behind shares of collateral and debt markets, and behind receipt tokens, which are shares of deposits."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -15,16 +15,14 @@ from analytics_service.market.prices import Prices
 
 
 def share_of(balance: int, shares: int, all_shares: int) -> int:
-    """The part of a balance behind some of its shares, in denom units, rounded down; 0 if there are no shares.
-
-    Debts are rounded down too, so that the sum over all accounts never exceeds the balance.
-    """
+    """The part of a balance behind some of its shares, in denom units; 0 if there are no shares. It is rounded down,
+    for debts too, so that the sum over all accounts never exceeds the balance."""
     return shares * balance // all_shares if all_shares else 0
 
 
 @dataclass(frozen=True, slots=True)
 class LenderClaim:
-    """What an account has posted or owes in an asset."""
+    """An account's collateral or debt in an asset."""
 
     asset_id: str
     principal: Annotated[int, Amount("Amount behind the shares")]
@@ -32,14 +30,14 @@ class LenderClaim:
 
 
 def principal_of(shares: int, market: CollateralMarket | DebtMarket | None) -> int:
-    """The part of a market's balance, in denom units, behind shares; 0 without a market or shares in it."""
+    """The part of a market's balance behind shares, in denom units; 0 without a market, or if it has no shares."""
     return share_of(market.balance, shares, market.shares) if market else 0
 
 
 def claims_of(
     holdings: Iterable[Holding], markets: Mapping[str, Market], side: Literal["collateral", "debt"]
 ) -> tuple[LenderClaim, ...]:
-    """Claims on collateral or debt markets, which are by asset id."""
+    """Claims on collateral or debt; `markets` are by asset id."""
     sides = ((holding, getattr(markets.get(holding.asset_id), side, None)) for holding in holdings)
     return tuple(LenderClaim(held.asset_id, principal_of(held.shares, market), held.shares) for held, market in sides)
 
@@ -57,17 +55,15 @@ def claim_totals(claims: Iterable[LenderClaim]) -> tuple[LenderClaim, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Redemption:
-    """What a standard unit of a receipt token redeems: so many units of an asset, which may be a receipt token, too."""
+    """A receipt token's redemption: a standard unit redeems `exact` units of an asset, maybe also a receipt token."""
 
     asset_id: str
     exact: Decimal
 
 
 def redemption_ratio(lend: LendMarket, asset: Asset | None, token: Asset | None) -> Decimal:
-    """Standard units of an asset that one of its receipt token redeems, at most 18 decimals; 1 if there are none out.
-
-    A token that nobody has described counts in the units of its asset.
-    """
+    """Standard units of an asset that a standard unit of its receipt token redeems, with at most 18 decimals; 1 if no
+    tokens exist. A token with unknown decimals has the decimals of its asset."""
     return round_decimal(_exact_ratio(lend, asset, token))
 
 
@@ -85,17 +81,17 @@ def origin_equivalent(receipts: int, lend: LendMarket, asset: Asset | None, toke
 
 
 def _more_decimals(asset: Asset | None, token: Asset | None) -> int:
-    """How many more decimals a receipt token has than its asset."""
+    """Decimals of a receipt token less decimals of its asset."""
     return token.decimals_denom - asset.decimals_denom if asset and token and token.is_described else 0
 
 
 def lends_of(
     position: Position, origins: Mapping[str, str], markets: Callable[[], Mapping[str, Market]]
 ) -> tuple[LendPosition, ...]:
-    """What an address lends: its receipt tokens, wherever they are, each once (rule 6.9).
+    """The deposits of an address: its receipt tokens, wherever they are, each once (rule 6.9, portfolio history).
 
-    The source may state all of them as lent, or leave out those in the wallet or among collateral. `origins` are the
-    assets of receipt tokens, by id; `markets`, which convert shares of collateral, are read only if needed.
+    The source may list all of them as lent, or omit tokens in the wallet or among collateral. `origins` are the origins
+    of receipt tokens, by id. `markets`, which convert shares of collateral, are read only if needed.
     """
     wallet = [balance for balance in position.wallet if balance.asset_id in origins]
     posted = [held for account in position.accounts for held in account.collaterals if held.asset_id in origins]
@@ -115,10 +111,7 @@ def lends_of(
 
 
 def redemptions(assets: Mapping[str, Asset], markets: Iterable[Market]) -> dict[str, Redemption]:
-    """What receipt tokens redeem, by their ids, without those that have ended.
-
-    `assets` are by id, from `link_receipts`. The `receipt_asset` of a market's asset names its receipt token.
-    """
+    """The redemptions of receipt tokens that have not ended, by id. `assets` are by id, from `link_receipts`."""
     redeemed: dict[str, Redemption] = {}
     for market in markets:
         asset = assets.get(market.asset_id)
@@ -131,8 +124,8 @@ def redemptions(assets: Mapping[str, Asset], markets: Iterable[Market]) -> dict[
 
 
 def redemption_depth(asset_id: str, quoted: Prices, redeemed: Mapping[str, Redemption]) -> list[Redemption]:
-    """The way from an asset down to the one whose price it follows: none for an asset with a price of its own, several
-    for a receipt token of a receipt token (rule 4.6). It ends before an asset that it has passed."""
+    """The redemptions from an asset down to the asset whose price it follows: none for an asset with a price of its
+    own, several for a receipt token of a receipt token (rule 4.6, receipt prices). A cycle ends the chain."""
     steps: list[Redemption] = []
     passed = {asset_id}
     while quoted.get(asset_id) is None and (step := redeemed.get(asset_id)) and step.asset_id not in passed:
@@ -143,8 +136,8 @@ def redemption_depth(asset_id: str, quoted: Prices, redeemed: Mapping[str, Redem
 
 
 def following_prices(quoted: Prices, redeemed: Mapping[str, Redemption]) -> dict[str, Decimal | None]:
-    """Prices by asset id: the quoted prices, and those of receipt tokens that are not quoted but follow one that is
-    (rule 4.6). They are unknown if that is, or if no price of 18 decimals below 10^20 is theirs."""
+    """Prices by asset id: quoted prices, and prices of unquoted receipt tokens that follow a quoted price (rule 4.6).
+    These are unknown if the quoted price is unknown, or if they do not fit 18 decimals below 10^20."""
     prices = dict(quoted)
     for token_id in redeemed:
         steps = redemption_depth(token_id, quoted, redeemed)
@@ -157,7 +150,7 @@ def following_prices(quoted: Prices, redeemed: Mapping[str, Redemption]) -> dict
 
 
 def _redeemed_price(price: Decimal, ratio: Decimal) -> Decimal | None:
-    """The price of what redeems an asset of a price, whose ratio is rounded first; None if it cannot be stored."""
+    """Price times the rounded redemption ratio; None if it cannot be stored."""
     stored = quantize_below_limit(EXACT.multiply(price, round_decimal(ratio)))
     return None if stored is None or (price and ratio and not stored) else round_decimal(stored)
 
@@ -165,5 +158,5 @@ def _redeemed_price(price: Decimal, ratio: Decimal) -> Decimal | None:
 def with_receipt_prices(
     quoted: Prices, assets: Mapping[str, Asset], markets: Iterable[Market]
 ) -> dict[str, Decimal | None]:
-    """`following_prices` of the receipt tokens of markets; arguments are those of `redemptions`."""
+    """`following_prices` for the receipt tokens of markets; see `redemptions` for the arguments."""
     return following_prices(quoted, redemptions(assets, markets))

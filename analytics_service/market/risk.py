@@ -1,4 +1,4 @@
-"""Risk of a snapshot: how much collateral and debt is in accounts of which health (rule 6.8)."""
+"""Risk of a snapshot: collateral and debt by the health of accounts (rule 6.8, health bounds)."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
@@ -24,7 +24,7 @@ _PARAMETER = "prices"
 
 @dataclass(frozen=True, slots=True)
 class PriceChange:
-    """The assumed price of an asset, which is named by symbol or id: a change in percent of its price, or USD."""
+    """An assumed price of an asset (named by symbol or id): a change in percent, or USD."""
 
     name: str
     number: Decimal
@@ -33,11 +33,11 @@ class PriceChange:
 
 @dataclass(frozen=True, slots=True)
 class AssumedPrice:
-    """A price that is assumed instead of the oracle's, or that follows from one."""
+    """A price that is assumed instead of the oracle's, or follows from an assumed price."""
 
     asset_id: Annotated[str, AssetId("The asset")]
     price: Annotated[Decimal | None, PriceType("USD for one standard unit; null if there is no price")]
-    assumed_price: Annotated[Decimal, PriceType("What was assumed instead")]
+    assumed_price: Annotated[Decimal, PriceType("Price that was assumed instead")]
 
 
 def change_prices(price: Decimal, percent: Decimal) -> Decimal:
@@ -46,16 +46,17 @@ def change_prices(price: Decimal, percent: Decimal) -> Decimal:
 
 
 def assume_prices(changes: Iterable[PriceChange], valuation: Valuation) -> dict[str, Decimal]:
-    """The assumed prices by asset id. That of a token which follows the price of its origin is one of the origin.
+    """The assumed prices by asset id. An assumed price of a token that follows its origin's price becomes a price of
+    the origin.
 
-    EntityNotFound for a name of no asset. ParameterInvalid for a symbol of several assets, an asset that is named
-    twice, a change of a price that does not exist, and a price of 10^20 or more.
+    EntityNotFound for an unknown name. ParameterInvalid for a symbol of several assets, an asset that is named twice, a
+    change of a price that does not exist, and a price of 10^20 or more.
     """
     result: dict[str, Decimal] = {}
     for change in changes:
         asset_id, price = _assume(change, valuation)
         if asset_id in result:
-            raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} names an asset that has a price there already")
+            raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} names an asset whose price is already given")
         if quantize_below_limit(price) is None:
             raise ParameterInvalid(_PARAMETER, f"the price of {change.name[:100]!r} must be below 10^20")
         result[asset_id] = round_decimal(price)
@@ -63,12 +64,12 @@ def assume_prices(changes: Iterable[PriceChange], valuation: Valuation) -> dict[
 
 
 def _assume(change: PriceChange, valuation: Valuation) -> tuple[str, Decimal]:
-    """The asset whose price changes, and that price."""
+    """The asset whose price changes, and its assumed price."""
     named = resolve_id(change.name, valuation.terms.assets, _PARAMETER)
     if not change.is_percent:
         asset_id, ratio = valuation.base_of(named)
         if not ratio:
-            raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} redeems nothing, so it has no other price")
+            raise ParameterInvalid(_PARAMETER, f"{change.name[:100]!r} redeems nothing, so its price is always 0")
         return asset_id, EXACT.divide(change.number, ratio)
     asset_id = valuation.underlying(named)
     if (present := valuation.known.get(asset_id)) is None:
@@ -77,7 +78,7 @@ def _assume(change: PriceChange, valuation: Valuation) -> tuple[str, Decimal]:
 
 
 def assumed_prices(named: Collection[str], before: Prices, after: Prices) -> Sequence[AssumedPrice]:
-    """The named assets, and those whose prices follow theirs, in the order of ids."""
+    """The named assets, and assets whose prices follow theirs, in the order of ids."""
     return [
         AssumedPrice(asset_id, before.get(asset_id), price)
         for asset_id, price in sorted(after.items())
@@ -85,9 +86,9 @@ def assumed_prices(named: Collection[str], before: Prices, after: Prices) -> Seq
     ]
 
 
-# Accounts of less health can be liquidated.
+# Accounts below this health can be liquidated.
 LIQUIDATION = ONE
-# Accounts of less health are at risk, unless a request sets another threshold.
+# Accounts below this health are at risk, unless a request sets another threshold.
 AT_RISK = Decimal("1.1")
 # The histogram's bounds. The first range begins with 0, and the last has no end.
 BOUNDS = tuple(map(Decimal, ["0.5", "0.8", "0.9", "0.95", "1", "1.05", "1.1", "1.25", "1.5", "2", "3", "5", "10"]))
@@ -95,7 +96,7 @@ BOUNDS = tuple(map(Decimal, ["0.5", "0.8", "0.9", "0.95", "1", "1.05", "1.1", "1
 
 @dataclass(frozen=True, slots=True)
 class AccountTotals:
-    """Some borrow accounts together."""
+    """Sums over borrow accounts."""
 
     accounts: Annotated[int, Count("Borrow accounts with debt")]
     collateral_value: Annotated[Decimal, Usd("USD value of their collateral")]
@@ -107,12 +108,12 @@ class BadDebt:
     """Debt that collateral does not cover."""
 
     accounts: Annotated[int, Count("Borrow accounts whose debt is worth more than their collateral")]
-    value: Annotated[Decimal, Usd("USD by which it is worth more, in all")]
+    value: Annotated[Decimal, Usd("USD by which their debt exceeds their collateral")]
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """Some accounts together: how many they are, and the sum of their amounts in each group, in denom units."""
+    """Sums over accounts: their number, and the amount in each group in denom units."""
 
     accounts: int
     amounts: Sequence[int]
@@ -130,7 +131,7 @@ class Holdings:
         return AccountTotals(self.accounts, collateral, debt)
 
     def bad_debt(self, valuation: Valuation) -> BadDebt:
-        """By how much their debt exceeds their collateral."""
+        """The excess of debt over collateral."""
         value = EXACT.subtract(self.value(valuation, "debt"), self.value(valuation, "collateral"))
         return BadDebt(self.accounts, round_decimal(value))
 
@@ -140,7 +141,7 @@ class HealthRange:
     """The borrow accounts whose health is in a range."""
 
     begin: Annotated[Decimal, Number("Least health")]
-    end: Annotated[Decimal | None, Number("Health that all are below; null if there is no such bound")]
+    end: Annotated[Decimal | None, Number("Health that all are below; null if there is no bound")]
     accounts: AccountTotals
 
 
@@ -156,7 +157,8 @@ class AssetRisk:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What moves with the price of an asset, in the accounts with debt: the asset, and what stands for it."""
+    """Collateral and debt whose value changes with an asset's price, in accounts with debt. Includes tokens that
+    represent the asset."""
 
     asset_id: str
     collateral_value: Annotated[Decimal, Usd("USD value of collateral")]
@@ -165,9 +167,9 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """The accounts of a snapshot by health. At risk are all below a threshold, liquidatable ones included."""
+    """The accounts of a snapshot by health. Accounts at risk include liquidatable accounts."""
 
-    accounts: Annotated[int, Count("Borrow accounts, also those without debt, but not those of null health")]
+    accounts: Annotated[int, Count("Borrow accounts, with or without debt, except accounts of null health")]
     indebted: AccountTotals
     at_risk: AccountTotals
     liquidatable: AccountTotals
@@ -177,7 +179,7 @@ class Risk:
         int,
         Count(
             "Borrow accounts with collateral without a price, which counts as nothing unless it had a price before; "
-            "and those with debt and a stake that had one"
+            "and accounts with debt and a stake that has lost its price"
         ),
     ]
     histogram: Sequence[HealthRange]
@@ -188,9 +190,9 @@ class Risk:
 
 
 def health_bands(valuation: Valuation, sums: pl.DataFrame, bounds: Sequence[Decimal]) -> pl.DataFrame:
-    """How healthy accounts are, exactly: columns account, band and is_bad. `band` is the number of the ascending bounds
-    that an account's health reaches; null without debt, or if its health is unknown. `is_bad` says whether its debt is
-    worth more than its collateral. `sums` are rows of those of the valuation."""
+    """The health of accounts, exactly: columns account, band and is_bad. `band` is the number of ascending bounds that
+    an account's health reaches; null without debt, or if health is unknown. `is_bad`: debt exceeds collateral. `sums`
+    are rows of the valuation's sums."""
     health, debt, excess = pl.col("health"), pl.col("debt"), pl.col("debt") - pl.col("collateral")
     edges = [float(bound) for bound in bounds]
     is_near = [(health - edge).abs() <= edge * NEAR for edge in edges]
@@ -211,7 +213,7 @@ def health_bands(valuation: Valuation, sums: pl.DataFrame, bounds: Sequence[Deci
 
 
 def health_of(config: GlobalConfig) -> pl.Expr:
-    """The result of health (rule 6.4) from the columns of sums, as a float."""
+    """Health (rule 6.4, account health) from the columns of sums, as a float."""
     modifier, ratio = float(config.staking_health_modifier), float(config.stake_collateral_ratio)
     required = pl.col("collateral") * ratio
     part = pl.when(pl.col("staked") >= required).then(1.0).otherwise(pl.col("staked") / required)
@@ -220,7 +222,7 @@ def health_of(config: GlobalConfig) -> pl.Expr:
 
 
 def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence[AssumedPrice] = ()) -> Risk:
-    """The risk at a valuation's prices, of which `prices` are assumed. Values are exact, rounded to 18 decimals."""
+    """The risk at a valuation's prices; `prices` lists assumed prices. Values are exact, rounded to 18 decimals."""
     bounds = sorted({*BOUNDS, threshold})
     bands = _Bands(valuation, health_bands(valuation, valuation.sums, bounds), len(bounds) + 1)
 
@@ -265,7 +267,7 @@ def risk_of(valuation: Valuation, threshold: Decimal = AT_RISK, prices: Sequence
 
 
 def _exposures(holdings: Holdings, valuation: Valuation) -> list[Exposure]:
-    """The exposures of some accounts, in the order of ids."""
+    """The exposures of accounts, in the order of ids."""
     exposed: dict[str, dict[str, Decimal]] = {}
     for index, group in enumerate(valuation.book.groups):
         if group.side != "stake" and holdings.amounts[index]:
@@ -278,9 +280,9 @@ def _exposures(holdings: Holdings, valuation: Valuation) -> list[Exposure]:
 
 
 def near_risk(items: pl.DataFrame, terms: Terms, quoted: Prices, bound: Decimal = AT_RISK) -> pl.DataFrame:
-    """The items (see `book_of`) of all accounts whose health is below a bound, or that have what lost its price, and of
-    few others, in a quarter of the time of a book of all. Stakes only add to health, and amounts are rounded down to
-    whole denom units."""
+    """The items (see `book_of`) of all accounts whose health is below a bound, or that have an asset that has lost its
+    price, and of few others. This takes a quarter of the time of a book of all accounts. It ignores stakes, which only
+    increase health, and allows for amounts that are rounded down."""
     prices = following_prices(quoted, terms.redeemed)
     sides: list[tuple[str, str, float, float, float]] = []
     for asset_id, market in terms.markets.items():
@@ -306,11 +308,11 @@ def near_risk(items: pl.DataFrame, terms: Terms, quoted: Prices, bound: Decimal 
 
 
 class _Bands:
-    """The amounts of all accounts between two bounds of health, by group; those with bad debt apart."""
+    """The amounts of all accounts between two bounds of health, by group, separately for accounts with bad debt."""
 
     def __init__(self, valuation: Valuation, bands_of: pl.DataFrame, bands: int) -> None:
         book = valuation.book
-        # The last kind of account is of no interest.
+        # The last kind is for accounts without a band.
         kinds = 2 * bands + 1
         kind = (bands_of["band"] * 2 + bands_of["is_bad"].cast(pl.UInt32)).fill_null(2 * bands)
         self._accounts: dict[int, int] = dict(kind.value_counts().iter_rows())

@@ -1,7 +1,7 @@
-"""Cumulative sums of events, by asset and over all assets: an observation of each at the second of each of its events.
+"""Cumulative sums of events, by asset and over all assets, with an observation at the second of each event.
 
-So an event that comes late, moves or goes changes the observations from there on, and nothing else is written of sums
-whose events do not change.
+So an event that comes late, moves or disappears changes the observations from there on, and unchanged sums write
+nothing.
 """
 
 from collections import defaultdict
@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from analytics_service.market.decimals import EXACT, ZERO, sum_decimals
 
-# The name of a sum, and the asset that it is of; TOTAL for the sum over all assets.
+# The name of a sum, and its asset; TOTAL for the sum over all assets.
 Series = tuple[str, str]
 TOTAL = ""
 Sums = Mapping[Series, Decimal]
@@ -19,7 +19,7 @@ Sums = Mapping[Series, Decimal]
 
 @dataclass(frozen=True, slots=True)
 class Increment:
-    """An event's value, which counts in some series from a second on."""
+    """An event's value, which series include from a second on."""
 
     second: int
     series: Sequence[Series]
@@ -28,7 +28,7 @@ class Increment:
 
 @dataclass(eq=False)
 class Decrease(Exception):
-    """A sum would be `usd` before a second at which it is given as `less`."""
+    """A sum would be `usd` before a second whose given value is `less`."""
 
     series: Series
     usd: Decimal
@@ -42,12 +42,13 @@ def sums_over_time(
     given: Mapping[int, Sums],
     ticks: Mapping[int, Iterable[Series]],
 ) -> Iterator[tuple[Series, int, Decimal]]:
-    """The observations after a second, in the order of time: series, second and value. Fall if a sum would.
+    """The observations after a second, in the order of time: series, second and value. Raises Decrease if a sum would
+    decrease.
 
-    `before` has the last value of each series by then. Sums go on from values that are `given` at their seconds, which
-    contain what happened by then; a series begins with its first one if events before come to more. At `ticks` a series
-    has an observation, too, if its last one does not say what it is: because it has none yet, or because values of
-    assets were given which exceed the total.
+    `before` has the last value of each series by then. Values that are `given` at a second include all events by then,
+    and sums continue from them. A series starts with its first given value if earlier events exceed it. At `ticks`
+    a series also has an observation if its last one is missing or stale, as after given values of assets that exceed
+    the total.
     """
     shown, sums = dict(before), defaultdict(lambda: ZERO, before)
     _raise_totals(sums, {name for name, _ in before})
@@ -76,7 +77,8 @@ def sums_over_time(
 
 
 def _beginnings(before: Sums, additions: Iterable[Increment], given: Mapping[int, Sums]) -> Mapping[Series, int]:
-    """The second of the first given value of each series that has no value before, and whose events exceed it."""
+    """The second of the first given value, for each series without a value before and whose earlier events exceed
+    it."""
     first: dict[Series, tuple[int, Decimal]] = {}
     for second in sorted(given, reverse=True):
         first |= {series: (second, usd) for series, usd in given[second].items() if series not in before}
@@ -89,7 +91,7 @@ def _beginnings(before: Sums, additions: Iterable[Increment], given: Mapping[int
 
 
 def _raise_totals(sums: dict[Series, Decimal], names: Iterable[str]) -> None:
-    """Make totals no less than the sum over assets: what was given may be values of assets only."""
+    """Raise totals to the sum over assets: given values may be of assets only."""
     for name in names:
         of_assets = sum_decimals(usd for (of, asset_id), usd in sums.items() if of == name and asset_id)
         sums[name, TOTAL] = max(sums[name, TOTAL], of_assets)

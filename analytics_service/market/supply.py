@@ -14,7 +14,8 @@ from analytics_service.market.prices import Prices
 
 @dataclass(frozen=True, slots=True)
 class SupplyPool:
-    """USD value of balances and of shares. Here and below, None means that a price in it is unknown (rule 4.8)."""
+    """USD value of balances and of shares. Here and below, None means that a price is unknown (rule 4.8, known
+    prices)."""
 
     balance: Annotated[Decimal | None, Usd("USD sum of balance")] = ZERO
     shares: Annotated[Decimal | None, Usd("USD sum of shares")] = ZERO
@@ -37,7 +38,7 @@ class CollateralSupply:
 
 @dataclass(frozen=True, slots=True)
 class LendSupply:
-    """USD value of lend principal, without that of receipt tokens, which was lent before."""
+    """USD value of lend principal, without principal in receipt tokens, which would count twice."""
 
     principal: Annotated[Decimal | None, Usd("USD sum of lending principal")]
 
@@ -47,12 +48,12 @@ class Tvl:
     """Total value locked, gross and net of debt."""
 
     tvl: Annotated[Decimal | None, Usd("USD value of lend principal and of collateral other than receipt tokens")]
-    net_tvl: Annotated[Decimal | None, Usd("The same minus the balance of debts")]
+    net_tvl: Annotated[Decimal | None, Usd("The total value locked minus the balance of debts")]
 
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """USD sums over all markets. Each amount's value is rounded to 18 decimals; the sums are exact."""
+    """USD sums over all markets. Values of amounts are rounded to 18 decimals; sums are exact."""
 
     borrow_collateral: CollateralSupply
     borrow_debt: SupplyPool
@@ -68,8 +69,8 @@ class Supply:
 
 @dataclass(frozen=True, slots=True)
 class MarketValues:
-    """USD values of an asset's markets, each rounded to 18 decimals; None for a market that the asset lacks, and for
-    deposits of a receipt token: what they redeem is among those of its origin."""
+    """USD values of an asset's markets, each rounded to 18 decimals; None for a missing market, and for deposits of a
+    receipt token, which its origin's deposits include."""
 
     kind: AssetKind
     deposits: LendSupply | None
@@ -78,15 +79,13 @@ class MarketValues:
 
 
 def lent_first(market: Market, asset: Asset) -> LendMarket | None:
-    """The lend market of an asset, of which the deposits count; None of a receipt token."""
+    """The lend market whose deposits count; None for a receipt token."""
     return None if asset.kind is AssetKind.RECEIPT else market.lend
 
 
 def market_values(markets: Iterable[Market], assets: Mapping[str, Asset], prices: Prices) -> dict[str, MarketValues]:
-    """The values of the markets of known assets that have, or had, a price, by asset id; `assets` are by asset id, too.
-
-    `prices` must include those of receipt tokens: see `shares.with_receipt_prices`.
-    """
+    """The values of the markets of known assets that have, or had, a price, by asset id. `prices` must include prices
+    of receipt tokens: see `with_receipt_prices`."""
     values: dict[str, MarketValues] = {}
     for market in markets:
         asset = assets.get(market.asset_id)
@@ -96,7 +95,7 @@ def market_values(markets: Iterable[Market], assets: Mapping[str, Asset], prices
 
 
 def market_supply(markets: Iterable[Market], assets: Mapping[str, Asset], prices: Prices) -> Supply:
-    """The sums over the markets of these assets; arguments are those of `market_values`."""
+    """The sums over the markets of known assets; see `market_values` for the arguments."""
     return supply_of(market_values(markets, assets, prices).values())
 
 
@@ -116,8 +115,8 @@ def _sum(pools: Iterable[SupplyPool | None]) -> SupplyPool:
 
 
 def utilization(market: Market) -> Decimal | None:
-    """Debt divided by deposits, at most 18 decimals; None without deposits. No price is needed, because both are
-    amounts of the same asset."""
+    """Debt divided by deposits, with at most 18 decimals; None without deposits. It needs no price, because both are
+    amounts of one asset."""
     if market.lend is None or not market.lend.principal:
         return None
     return as_fraction(market.debt.balance if market.debt else 0, market.lend.principal)

@@ -1,4 +1,4 @@
-"""Values that a record may not have: of another type than it declares, or out of the range of their kind."""
+"""Validates records: values must have the declared type, and be in the range of their column type."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,36 +13,36 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 from analytics_service.errors import OutOfRange
 from analytics_service.market.kinds import ColumnType, kinds_of, type_of, with_article
 
-# The place of an item in a path.
+# The index of an item in a path.
 _INDEX = re.compile(r"\.\d+\b")
-# How many ids a message names.
+# The number of ids that a message names.
 _NAMED = 3
-# Types of which every value fits.
+# Types whose every value is valid.
 _PLAIN = (str, int, bool, Decimal)
-# A record's field that identifies it, apart from its index, in the order in which they are looked for.
+# Fields that identify a record, in order of preference.
 _NAMING = ("id", "asset_id", "address")
 
 
 class ValidationError(NamedTuple):
-    """A value, by its path in a record, such as lend.apr, and what is wrong with it, to follow the name."""
+    """An invalid value: its path in a record, such as lend.apr, and the problem, as text that follows the name."""
 
     path: str
     value: Any
     problem: str
 
     def of(self, record: Any) -> str:
-        """What is wrong with a record, in one or two sentences."""
+        """A message about a record, in one or two sentences."""
         return f"{f'{self.path} of {name_record(record)}' if self.path else 'a value'}{self.problem}"
 
     @property
     def cause(self) -> tuple[str, str]:
-        """What stays the same when only the value, or its place in a list, is another."""
+        """A key that does not depend on the value or its index in a list."""
         return _INDEX.sub("", self.path), self.problem.replace(str(self.value), "")
 
 
 def validate(value: Any, declared: Any, path: str = "") -> Iterator[ValidationError]:
-    """Every value within a value of a declared type that the store cannot hold. The domain's types are records, None,
-    tuples, dicts and plain types; a list does for a tuple, and text for a word."""
+    """The invalid values within a value of a declared type. Types are records, None, tuples, dicts and plain types; a
+    list is accepted as a tuple, and text as a word."""
     origin, inner = get_origin(declared), get_args(declared)
     if origin is UnionType:
         if value is not None:
@@ -69,7 +69,7 @@ def validate(value: Any, declared: Any, path: str = "") -> Iterator[ValidationEr
 
 
 def name_record(record: Any) -> str:
-    """A record, by the fields that identify it."""
+    """The name of a record in messages."""
     names = (getattr(record, name, None) for name in _NAMING)
     name = next((str(value) for value in names if value is not None), type(record).__name__)
     return f"{name} {record.index}" if hasattr(record, "index") else name
@@ -95,8 +95,8 @@ def _fits(value: Any, declared: type) -> bool:
 def _mistyped(value: Any, declared: type) -> str:
     if isinstance(value, float):
         return (
-            f"the float {value!r}. Floats are not exact. Make amounts int and all else Decimal, from text and not from "
-            "floats."
+            f"the float {value!r}. Floats are not exact. Make amounts int and all else Decimal, made from text, not "
+            "from floats."
         )
     if isinstance(value, datetime) and value.utcoffset() is None:
         return f"{value}, without a time zone. Use UTC."
@@ -112,8 +112,8 @@ def _within(path: str, name: object) -> str:
 
 @cache
 def _fields(record: Any) -> list[tuple[str, Any, Any, ColumnType | None]]:
-    """Name, type and kind of a record's fields, and of properties that have a kind. Between type and kind is the plain
-    type of values that are right whatever they are: most of the ten thousand prices of a tick need no second look."""
+    """Name, type, plain type and column type of a record's fields and annotated properties. Any value of the plain type
+    has the right type, which saves time for most of the ten thousand prices of a tick."""
     kinds = {name: kind for name, kind in kinds_of(record).items() if isinstance(kind, ColumnType)}
     named = [(name, hint, kinds.get(name)) for name, hint in get_type_hints(record).items()]
     getters = ((name, member.fget) for name, member in vars(record).items() if isinstance(member, property))

@@ -1,5 +1,4 @@
--- All histories: what was observed, and summaries of it. People read the views, one for each history, such as price; the
--- service makes them from its catalogue.
+-- All histories: observations, and rollups that summarize them. People read the views, one for each history, such as price.
 
 CREATE TABLE IF NOT EXISTS observation{local}{on_cluster}
 (
@@ -8,7 +7,7 @@ CREATE TABLE IF NOT EXISTS observation{local}{on_cluster}
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the observation, in whole seconds',
     value Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'The value, in the unit of the history. 0 if known is false',
     known Bool DEFAULT true COMMENT 'Whether the value is known. If false, the history has no value from this instant to the next observation',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The greatest version wins among rows with the same history, asset and instant',
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the commit that wrote the row. The greatest version wins among rows with the same history, asset and instant',
     INDEX version_range version TYPE minmax GRANULARITY 1
 )
 ENGINE = {replicated}ReplacingMergeTree(version)
@@ -31,8 +30,8 @@ CREATE TABLE IF NOT EXISTS rollup{local}{on_cluster}
     low Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Least value in the rollup',
     close Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Value of the last observation in the rollup. 0 if known is false',
     known Bool DEFAULT true COMMENT 'Whether the last observation has a known value',
-    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds for which it held, from first_at to last_at',
-    seconds UInt32 DEFAULT last_at - first_at CODEC(T64, ZSTD(1)) COMMENT 'Seconds with a known value from first_at to last_at. 0 if the rollup has one observation. Values also hold before and after these: for means, read the views by the hour and day',
+    area Decimal(76, 18) CODEC(GCD, ZSTD(1)) COMMENT 'Sum of each value times the seconds for which it was valid, from first_at to last_at',
+    seconds UInt32 DEFAULT last_at - first_at CODEC(T64, ZSTD(1)) COMMENT 'Seconds with a known value from first_at to last_at. 0 if the rollup has one observation. Values are also valid outside of this time: for means, read the views by the hour and day',
     version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Time of the computation, in unix nanoseconds by the clock of ClickHouse. The greatest version wins among rows for the same rollup'
 )
 ENGINE = {replicated}ReplacingMergeTree(version)

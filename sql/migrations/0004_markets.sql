@@ -1,4 +1,4 @@
--- Markets as of each snapshot (ledger dataset markets). The rows of a snapshot have its instant and the version of its run.
+-- Markets as of each snapshot (ledger dataset markets). Rows of a snapshot have its instant and its commit's version.
 
 CREATE TABLE IF NOT EXISTS market_lend{on_cluster}
 (
@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS market_lend{on_cluster}
     supply_cap Nullable(UInt256) CODEC(ZSTD(1)) COMMENT 'Largest total that may be lent, in denom units. Null if there is no limit, or the source does not say',
     paused Nullable(Bool) COMMENT 'Whether the market is paused: nobody can act in it. Null if the source does not say',
     frozen Nullable(Bool) COMMENT 'Whether the market is frozen: funds can only be withdrawn or repaid. Null if the source does not say',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the commit that wrote the row. The row counts once snapshot lists that commit'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
@@ -33,7 +33,7 @@ CREATE TABLE IF NOT EXISTS market_collateral{on_cluster}
     shares UInt256 CODEC(ZSTD(1)) COMMENT 'Shares of the balance that accounts hold, in denom units',
     paused Nullable(Bool) COMMENT 'Whether the market is paused: nobody can act in it. Null if the source does not say',
     frozen Nullable(Bool) COMMENT 'Whether the market is frozen: funds can only be withdrawn or repaid. Null if the source does not say',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the commit that wrote the row. The row counts once snapshot lists that commit'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
@@ -56,7 +56,7 @@ CREATE TABLE IF NOT EXISTS market_debt{on_cluster}
     utilization_accumulator Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Tracker of the utilization of the asset over time',
     paused Nullable(Bool) COMMENT 'Whether the market is paused: nobody can act in it. Null if the source does not say',
     frozen Nullable(Bool) COMMENT 'Whether the market is frozen: funds can only be withdrawn or repaid. Null if the source does not say',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the commit that wrote the row. The row counts once snapshot lists that commit'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
@@ -76,23 +76,23 @@ CREATE TABLE IF NOT EXISTS market_config{on_cluster}
     staking_health_modifier Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Largest increase of health from staking, a fraction',
     stake_collateral_ratio Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Ratio of weighted staked protocol tokens to collateral value at which that increase is reached, a fraction',
     stake_flash_loan_ratio Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Required ratio of weighted staked protocol tokens to flash loan value, a fraction',
-    dynamic_discount_width Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'How far health must fall below 1 for the largest discount, a fraction',
+    dynamic_discount_width Decimal(38, 18) CODEC(ZSTD(1)) COMMENT 'Distance of health below 1 at which the discount is largest, a fraction',
     hnative LowCardinality(String) COMMENT 'Asset id of an asset that the protocol designates',
     ptoken LowCardinality(String) COMMENT 'Asset id of the protocol token',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the commit that wrote the row. The row counts once snapshot lists that commit'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)
 ORDER BY (observed_at, version)
 SETTINGS index_granularity = 1024
-COMMENT 'Rules of all borrowing at each snapshot';
+COMMENT 'Configuration of the protocol at each snapshot';
 
 CREATE TABLE IF NOT EXISTS market_price{on_cluster}
 (
     observed_at DateTime('UTC') CODEC(Delta, T64, ZSTD(1)) COMMENT 'Instant of the snapshot',
     asset_id LowCardinality(String) COMMENT 'Asset id',
     price Decimal(38, 18) CODEC(GCD, ZSTD(1)) COMMENT 'USD per standard unit: the last oracle price at the snapshot',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the commit that wrote the row. The row counts once snapshot lists that commit'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)

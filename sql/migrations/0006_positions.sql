@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS position_change{local}{on_cluster}
     allowable_ltv Nullable(Decimal(38, 18)) CODEC(ZSTD(1)) COMMENT 'Loan-to-value ratio of this collateral for withdrawals and borrows, a fraction. Null: as in the market',
     liquidation_ltv Nullable(Decimal(38, 18)) CODEC(ZSTD(1)) COMMENT 'Loan-to-value ratio of this collateral for liquidations, a fraction. Null: as in the market',
     closed Bool CODEC(ZSTD(1)) COMMENT 'Whether the item no longer exists, from observed_at on',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the commit that wrote the row. The row counts once snapshot lists that commit'
 )
 ENGINE = {replicated}ReplacingMergeTree
 ORDER BY (address, kind, account_index, asset_id, pool, item, observed_at, version)
@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS position_digest{local}{on_cluster}
     address String CODEC(ZSTD(1)) COMMENT 'Address of the user',
     observed_at DateTime('UTC') CODEC(ZSTD(1)) COMMENT 'Instant of the snapshot in which the position last changed',
     digest UInt64 CODEC(NONE) COMMENT 'Hash of all items of the position. 0 if it has none. Use it only to detect changes',
-    version UInt64 CODEC(ZSTD(1)) COMMENT 'Version of the run that wrote the row. The digest is valid once that run is complete'
+    version UInt64 CODEC(ZSTD(1)) COMMENT 'Version of the commit that wrote the row. The digest is valid once that commit is complete'
 )
 ENGINE = {replicated}ReplacingMergeTree(version)
 ORDER BY address
@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS position_summary{on_cluster}
     borrowers UInt64 COMMENT 'Number of addresses that owe a debt',
     borrower_accounts UInt64 COMMENT 'Number of borrow accounts that owe a debt',
     lenders UInt64 COMMENT 'Number of addresses that lend',
-    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the run that wrote the row. The row counts once snapshot lists that run'
+    version UInt64 CODEC(Delta, T64, ZSTD(1)) COMMENT 'Version of the commit that wrote the row. The row counts once snapshot lists that commit'
 )
 ENGINE = {replicated}ReplacingMergeTree{copied}
 PARTITION BY toYYYYMM(observed_at)

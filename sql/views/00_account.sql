@@ -1,9 +1,9 @@
--- What a borrow account comes to, from its items, in place of {account}.
+-- The values and health of a borrow account, from its items. Fills {account}.
 if_known(sumIf(value, kind = 'collateral')) AS collateral_usd,
 if(unpriced_debts > 0, NULL, sumIf(value, kind = 'debt')) AS debt_usd,
 debt_usd / nullIf(collateral_usd, 0) AS ltv,
 base + boost AS health,
--- Health needs to know all that is staked, too.
+-- Health is unknown if a stake is.
 if(isNaN(sumIf(weighted, kind = 'stake')), NULL, if_known(sumIf(weighted, kind = 'collateral')) / nullIf(debt_usd, 0)) AS base,
 if(base IS NULL, NULL, boosted(sumIf(weighted, kind = 'stake'), collateral_usd, any(stake_ratio), any(largest_boost)))
     AS boost,

@@ -1,4 +1,4 @@
--- What {account} comes to, in place of {account_columns}.
+-- The columns of {account}. Fills {account_columns}.
 collateral_usd Nullable(Float64) COMMENT 'USD value of the collateral. Null if a price in it is lost; then all columns that need it are null, too',
 debt_usd Nullable(Float64) COMMENT 'USD value of the debt, with interest. Null if a debt has no price',
 ltv Nullable(Float64) COMMENT 'Debt divided by collateral, as a fraction. Null without collateral',

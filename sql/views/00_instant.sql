@@ -1,6 +1,6 @@
--- The instant that {time:String} names, in place of {instant}. A view gets a DateTime as text in the zone of the value
--- or the session, without its name: 9 o'clock in New York would count as 9 o'clock UTC. Unix seconds have no zone. More
--- than a minute ahead nothing is known (rule 8.16).
+-- The instant that {time:String} names. Fills {instant}. A view gets a DateTime as text in the zone of the value or the
+-- session, without the zone: 9 o'clock in New York would count as 9 o'clock UTC. Unix seconds have no zone. Instants more
+-- than a minute ahead are rejected (rule 8.16, future snapshots).
 assumeNotNull((
     SELECT given
     FROM

@@ -1,5 +1,5 @@
--- What addresses had at an instant, in place of {positions}, after {functions}. Before the first snapshot this raises. A
--- view with parameters is analyzed twice for each view that reads it, so those that take long share this text.
+-- Items of addresses at an instant. Fills {positions}, after {functions}. Raises before the first snapshot. A view with
+-- parameters is analyzed twice for each view that reads it, so slow views share this text instead.
 {instant},
 (
     SELECT maxIf((at, version), at <= instant)
@@ -56,9 +56,9 @@ amounts AS
         i.last.6 AS liquidation_ltv,
         c.liquidation_ltv AS market_ltv,
         a.symbol AS symbol,
-        -- Sums of several kinds need a number of each: of an asset that is not defined, denom units.
+        -- Sums over kinds need a number for each item: denom units if the asset is not defined.
         assumeNotNull(in_units(amount, ifNull(a.decimals, 0))) AS units,
-        -- Risk goes on without what accounts have of an asset that ended, but nothing else is worth 0 because of that.
+        -- An item of an ended asset has an unknown value, but in borrow accounts it counts as 0, so that risk stays known.
         i.last.1 != 0 AND i.kind NOT IN ('collateral', 'debt', 'stake') AND
             ifNull(a.ended_at < ifNull(taken, instant), 0) AS has_ended
     FROM items AS i

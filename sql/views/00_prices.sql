@@ -1,5 +1,5 @@
--- The price of each asset as of an instant, in place of {prices}, after {functions}, {instant} and the alias markets.
--- Later observations are of runs that have not ended, and rollups after this one are not closed.
+-- The price of each asset as of an instant. Fills {prices}, after {functions}, {instant} and the alias markets. Later
+-- observations are of incomplete commits, and later rollups are not closed.
 (
     SELECT toDateTime(least(instant, max(last_observed_at)), 'UTC')
     FROM snapshot
@@ -7,9 +7,9 @@
     HAVING NOT throwIf(min(first_observed_at) > instant, concat('Prices begin at ', (
         SELECT toString(min(first_observed_at)) FROM snapshot WHERE dataset = 'prices' AND kind != 'assets')))
 ) AS moment,
--- The snapshot that says how old a price is. Nothing says so of imported history alone.
+-- The snapshot from which the age of prices counts. Imported history alone has none.
 (SELECT maxOrNull(at) FROM snapshot WHERE dataset = 'prices' AND kind IN ('job', 'backfill') AND at <= instant) AS taken,
--- That snapshot says what has ended, too.
+-- The assets that have ended by that snapshot.
 (SELECT groupArray(asset_id) FROM all_assets WHERE ended_at < ifNull(taken, instant)) AS ended,
 quoted AS
 (
@@ -43,7 +43,7 @@ redeemed AS
     INNER JOIN all_assets AS a ON a.asset_id = l.asset_id
     WHERE NOT has(ended, a.receipt_id)
 ),
--- The quotes on the line of each asset, and what each asset on it redeems of the next.
+-- The quotes along the redemption chain of each asset, and the redemption ratio of each step.
 priced AS
 (
     SELECT
@@ -54,7 +54,7 @@ priced AS
         groupArrayInsertAt(toDateTime('1970-01-01', 'UTC'), 5)(q.observed_at, toUInt8(step - 1)) AS times,
         groupArrayInsertAt(nan, 5)(if(step = 1 OR r.asset_id = '', NULL, r.ratio), toUInt8(greatest(step, 2) - 2)) AS ratios,
         price_on_line(quotes, ratios) AS price,
-        -- The first on the line with a quote, or else the first that has lost it.
+        -- The first asset of the chain with a quote, or else the first that has lost it.
         coalesce(
             nullIf(arrayFirstIndex(quote -> isFinite(quote), quotes), 0),
             arrayFirstIndex(quote -> isInfinite(quote), quotes)) AS base

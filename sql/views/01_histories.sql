@@ -1,5 +1,4 @@
--- A view for each history by asset. A condition on asset_id and observed_at reads no more rows of the view than of the
--- table.
+-- A view for each history by asset. Conditions on asset_id and observed_at are as selective as on the table.
 
 CREATE OR REPLACE VIEW {name}{on_cluster}
 (
@@ -15,4 +14,4 @@ FROM observation AS o FINAL
 LEFT JOIN (SELECT id, argMax(symbol, (defined_at, version)) AS symbol FROM asset_definition GROUP BY id) AS a ON a.id = o.asset_id
 WHERE o.history = '{name}' AND o.asset_id != '' AND o.known
 SETTINGS join_use_nulls = 0
-COMMENT 'Every known value of history {name} of each asset, with corrections applied. The table observation also has instants at which it is unknown';
+COMMENT 'Every known value of history {name} of each asset, with corrections applied. The table observation also has instants without a known value';

@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW all_assets{on_cluster}
     decimals UInt8 COMMENT 'Decimal places between denom and standard units: 10^this denom make one standard unit',
     origin_id String COMMENT 'Id of the asset that a receipt or liquid-staking token represents. Empty for other assets',
     receipt_id String COMMENT 'Id of the receipt token of the asset. Empty if it has none',
-    receipt_decimals UInt8 COMMENT 'Decimal places of the receipt token. Those of the asset if the token is not defined',
+    receipt_decimals UInt8 COMMENT 'Decimal places of the receipt token, or of the asset if the token is not defined',
     ended_at Nullable(DateTime64(3, 'UTC')) COMMENT 'Last instant at which the asset has values. Null while it has not ended'
 )
 AS WITH defined AS
@@ -22,12 +22,12 @@ AS WITH defined AS
                 symbol_denom != '', listed_until
             ),
             (defined_at, version)) AS a,
-        -- Of an asset that is not listed now, the latest instant counts that any run saw, not that of the last one.
+        -- An asset that is not listed now was listed until the latest instant that any commit saw.
         maxIf(listed_until, listed_until < toDateTime(4294967295)) AS last_listed
     FROM asset_definition
     GROUP BY id
 ),
--- Receipt tokens by origin, and decimals by asset: a query executes scalars once, however often it reads this view.
+-- Receipt tokens by origin, and decimals by asset. A query executes these scalars once, however often it reads this view.
 (
     SELECT (groupArray(origin), groupArray(receipt))
     FROM
@@ -117,7 +117,7 @@ CREATE OR REPLACE VIEW price_now{on_cluster}
     price Nullable(Float64) COMMENT 'USD per standard unit: the last oracle price, or the price that follows for a receipt token without one. Null if the price is too old',
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the oracle price',
     follows Bool COMMENT 'Whether the price follows from the price of another asset, which the receipt token redeems',
-    priced_by String COMMENT 'Id of the asset with the oracle price: the asset itself, or the one that a receipt token redeems in the end',
+    priced_by String COMMENT 'Id of the asset with the oracle price: the asset itself, or the last asset of a receipt token\'s redemption chain',
     {snapshot_columns}
 )
 AS SELECT *

@@ -1,10 +1,10 @@
--- Events in standard units and USD. Those after the newest snapshot are of runs that have not ended.
+-- Events in standard units and USD. Events after the newest snapshot are of incomplete commits.
 
 CREATE OR REPLACE VIEW events{on_cluster}
 (
     time DateTime64(3, 'UTC') COMMENT 'Instant of the event, in whole seconds',
     action String COMMENT 'Action of the address, in the words of the API, such as borrow, return or send. A flash loan is two events, borrow_flash_loan and return_flash_loan, and neither is a borrow or return. liquidate repays debt, too',
-    leg String COMMENT 'Leg of a liquidation, which is two events with one tx_hash: debt (the debt repaid, also if the source names no leg) or collateral (the collateral taken). Sum one of them. Empty for other actions',
+    leg String COMMENT 'Leg of a liquidation, which is two events with one tx_hash: debt (repaid, also if the source names no leg) or collateral (seized). Sum one of them. Empty for other actions',
     asset_id String COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset',
     address String COMMENT 'Address that acted, or that was liquidated, in lower case',
@@ -43,7 +43,7 @@ SELECT
 FROM event_version AS e FINAL
 LEFT JOIN all_assets AS a ON a.asset_id = e.asset_id
 WHERE NOT e.removed AND e.at <= (SELECT least(max(at), now() + 60) FROM snapshot_head WHERE dataset = 'loans')
--- A condition on time is looked at before other columns are read: FINAL allows that of its sort key.
+-- A condition on time applies before other columns are read: FINAL allows that for its sort key.
 SETTINGS join_use_nulls = 1, optimize_move_to_prewhere_if_final = 1
 COMMENT 'Every event of every address';
 

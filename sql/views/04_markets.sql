@@ -10,12 +10,12 @@ CREATE OR REPLACE VIEW {name}{on_cluster}
     borrow_apr Nullable(Float64) COMMENT 'Yearly rate that borrowers owe, without compounding, as a fraction. Null without a debt market',
     utilization Nullable(Float64) COMMENT 'Debt divided by deposits, as a fraction. Null without deposits',
     deposits Nullable(Float64) COMMENT 'Amount owed to lenders, in standard units',
-    deposits_usd Nullable(Float64) COMMENT 'USD value of the deposits. Null for a receipt token, whose origin counts',
+    deposits_usd Nullable(Float64) COMMENT 'USD value of the deposits. Null for a receipt token, which its origin\'s deposits include',
     debt Nullable(Float64) COMMENT 'Debt including interest, in standard units',
     debt_usd Nullable(Float64) COMMENT 'USD value of the debt',
     collateral Nullable(Float64) COMMENT 'Collateral posted, in standard units',
     collateral_usd Nullable(Float64) COMMENT 'USD value of the collateral',
-    tvl_usd Nullable(Float64) COMMENT 'Share of the total value locked: deposits and collateral. 0 for a receipt token, whose origin counts',
+    tvl_usd Nullable(Float64) COMMENT 'Share of the total value locked: deposits and collateral. 0 for a receipt token, which its origin\'s deposits include',
     redemption_ratio Nullable(Float64) COMMENT 'Standard units of the asset that one receipt token redeems',
     allowable_ltv Nullable(Float64) COMMENT 'Loan-to-value ratio up to which withdrawals and borrows are allowed, a fraction',
     liquidation_ltv Nullable(Float64) COMMENT 'Loan-to-value ratio from which collateral is liquidated, a fraction',
@@ -66,8 +66,8 @@ parts AS
         NULL, NULL, NULL, NULL, NULL, NULL
     FROM market_price FINAL
 ),
--- What an asset costs and redeems says what its receipt token is worth, so each of its rows is also one of the token, and
--- of a receipt token of that.
+-- Price and redemption ratio of an asset decide the price of its receipt token, so each row of the asset is also a row of
+-- the token, and of the token's own receipt token.
 merged AS
 (
     SELECT
@@ -97,7 +97,7 @@ merged AS
             groupArrayInsertAt(nan, 5)(if(c.step > 1, p.redeemed, NULL), toUInt8(greatest(ifNull(c.step, 1), 2) - 2))) AS priced
     FROM parts AS p
     LEFT JOIN asset_line AS c ON c.origin_id = p.asset_id
-    -- Of several runs for an instant the last one counts. Those from the future do not until their time has come.
+    -- The last of several commits for an instant counts. Snapshots from the future do not count yet.
     WHERE (p.observed_at, p.version) IN
     (
         SELECT max((at, version))

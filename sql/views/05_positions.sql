@@ -1,4 +1,4 @@
--- What addresses have, in standard units and USD.
+-- Items of addresses, in standard units and USD.
 
 CREATE OR REPLACE VIEW position_at{on_cluster}
 AS WITH

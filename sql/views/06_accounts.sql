@@ -1,4 +1,4 @@
--- Borrow accounts, and the addresses behind them.
+-- Borrow accounts, and their addresses.
 
 CREATE OR REPLACE VIEW account_item_at{on_cluster}
 (
@@ -32,7 +32,7 @@ SELECT
     ifNull(multiIf(kind = 'collateral', ifNull(i.liquidation_ltv, i.market_ltv), kind = 'stake', toFloat64(s.health_weight), 0), 0)
         AS weight,
     assumeNotNull(rules.1) AS largest_boost,
-    -- Of stakes that add nothing to health, a lost price does not matter.
+    -- A lost price does not matter for stakes without effect on health.
     summand(i.usd, i.lost AND (kind != 'stake' OR weight * largest_boost != 0)) AS value,
     value * weight AS weighted,
     assumeNotNull(rules.2) AS stake_ratio,

@@ -1,4 +1,4 @@
--- Who can be liquidated, now and when a price changes.
+-- Accounts that can be liquidated, now and when a price changes.
 
 CREATE OR REPLACE VIEW account_risk{on_cluster}
 (
@@ -44,7 +44,7 @@ AS WITH
     WHERE asset_id = {asset_id:String}
     HAVING NOT throwIf(count() = 0, concat('There is no asset with the id \'', {asset_id:String}, '\': the view assets has all ids'))
 ) AS origin,
--- What the asset stands for: of a token without a price, what its origin does. What follows its price moves with it.
+-- The underlying asset: a token without a price stands for its origin's underlying asset. Derived prices change with it.
 asked AS
 (
     SELECT
@@ -75,7 +75,7 @@ accounts AS
         CROSS JOIN (SELECT moving, quoted FROM asked) AS a
     ) AS i
     GROUP BY address, account_index
-    -- What is not a number has lost its price.
+    -- NaN means a lost price.
     HAVING debts.1 + debts.2 > 0 AND countIf(kind = 'debt' AND unpriced) = 0
         AND NOT isNaN(collaterals.1 + collaterals.2 + staked.1 + staked.2)
 ),
@@ -108,4 +108,4 @@ FROM stressed AS s
 GROUP BY s.percent
 ORDER BY change
 SETTINGS join_use_nulls = 0
-COMMENT 'What could be liquidated if the price of an asset, or of the asset that a receipt token redeems, changed by -95 % to +100 %. A follower counts followed addresses only: FROM risk_ladder(asset_id = \'native;ahel\', time = toUnixTimestamp(now()))';
+COMMENT 'Amounts that could be liquidated if the price of an asset, or of the asset that a receipt token redeems, changed by -95 % to +100 %. A follower counts followed addresses only: FROM risk_ladder(asset_id = \'native;ahel\', time = toUnixTimestamp(now()))';

@@ -2,8 +2,8 @@
 
 CREATE OR REPLACE VIEW corrections{on_cluster}
 (
-    began DateTime64(3, 'UTC') COMMENT 'When it began',
-    ended Nullable(DateTime64(3, 'UTC')) COMMENT 'When it was complete. Null before',
+    began DateTime64(3, 'UTC') COMMENT 'Instant at which the correction began',
+    ended Nullable(DateTime64(3, 'UTC')) COMMENT 'Instant at which it was complete. Null before',
     operation LowCardinality(String) COMMENT 'What the correction does: import, backfill, remove, ...',
     dataset LowCardinality(String) COMMENT 'Dataset whose history it changes, such as prices',
     outcome LowCardinality(String) COMMENT 'done; staging or putting in place while it is under way; interrupted until the service completes it',
@@ -14,7 +14,7 @@ CREATE OR REPLACE VIEW corrections{on_cluster}
 )
 AS WITH holder AS
 (
-    -- Others ask for the lock for a moment.
+    -- Other requests for the lock last for a moment.
     SELECT requested_at, operation, dataset, command
     FROM write_lock FINAL
     WHERE NOT released AND heartbeat_at BETWEEN now64(3) - INTERVAL 15 SECOND AND now64(3) + INTERVAL 15 SECOND

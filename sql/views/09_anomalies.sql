@@ -1,6 +1,6 @@
 -- Values that may be wrong.
 
--- Of a series only the ends of levels are folded: runs of values of which each is near the one before it.
+-- A level is a sequence of values that are each near the value before. Folding a series reads only the ends of levels.
 CREATE OR REPLACE VIEW anomalies{on_cluster}
 (
     observed_at DateTime64(3, 'UTC') COMMENT 'Instant of the value',
@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW anomalies{on_cluster}
     asset_id String COMMENT 'Asset id. The empty string stands for the total over all assets',
     symbol String COMMENT 'Symbol of the asset, as it is defined now. Empty for the total',
     value Float64 COMMENT 'The value, in USD',
-    before Nullable(Float64) COMMENT 'The last value before it that is no anomaly, in USD. Null if there is none'
+    before Nullable(Float64) COMMENT 'The last value before that is no anomaly, in USD. Null if there is none'
 )
 AS WITH
 {start},
@@ -18,7 +18,7 @@ AS WITH
 ((is_price, base, usd) -> if(is_price,
     base > 0 AND usd > 0 AND usd <= base * {factor:Float64} AND base <= usd * {factor:Float64},
     base = 0 OR (usd <= base * 2 AND base <= usd * 2))) AS is_near,
--- All that is not close to each other in the range: of the others no value can be marked. Old versions harm nothing.
+-- Series whose values in the range differ enough: no value of the others can be marked. Old versions do no harm.
 uneven AS
 (
     SELECT history, asset_id
@@ -54,8 +54,8 @@ level_ends AS
     FROM neighbors
     WHERE is_first OR is_last
 ),
--- The first value of a level is marked if it is far from the base, the last value that is not marked. A level of two
--- values or more is the new base.
+-- The first value of a level is marked if it is far from the base, the last unmarked value. A level of two values or more
+-- is the new base.
 folded AS
 (
     SELECT

@@ -1,4 +1,4 @@
--- The past of borrow accounts.
+-- The history of borrow accounts.
 
 CREATE OR REPLACE VIEW account_history{on_cluster}
 (
@@ -18,7 +18,7 @@ changes AS
       AND kind IN ('collateral', 'debt', 'account', 'stake')
       AND (observed_at, version) IN (SELECT at, version FROM snapshot WHERE dataset = 'positions')
 ),
--- Snapshots from the future are passed over until their time has come (rule 8.16).
+-- Snapshots from the future do not count yet (rule 8.16, future snapshots).
 taken AS
 (
     SELECT 1 AS one, toString(dataset) AS name, at, max(version) AS version
@@ -28,7 +28,7 @@ taken AS
       AND at <= now('UTC') + INTERVAL 60 SECOND
     GROUP BY name, at
 ),
--- The snapshots of positions, and the newest ones of other datasets as of each.
+-- The snapshots of positions, and the newest snapshots of other datasets as of each.
 moments AS
 (
     SELECT
@@ -57,11 +57,11 @@ items AS
     WHERE NOT c.closed
 ),
 tokens AS (SELECT DISTINCT observed_at, version, asset_id FROM ptoken_state),
--- Positions are of all shards, and this is executed once.
+-- Positions are on all shards, and this is executed once.
 (SELECT groupUniqArray(asset_id) FROM (SELECT asset_id FROM changes UNION ALL SELECT asset_id FROM tokens)) AS asset_ids,
 lines AS (SELECT asset_id, step, origin_id FROM asset_line WHERE has(asset_ids, asset_id)),
 (SELECT groupUniqArray(origin_id) FROM lines) AS origin_ids,
--- The quote of each asset on a line: not a number if there is none, infinite if it is too old.
+-- The quote of each asset of a redemption chain: NaN if there is none, infinite if it is too old.
 quotes AS
 (
     SELECT k.asset_id AS asset_id, k.at AS at,
@@ -118,7 +118,7 @@ valued AS
         ifNull(multiIf(kind = 'collateral', toFloat64(ifNull(i.liquidation_ltv, c.liquidation_ltv)), kind = 'stake', toFloat64(s.health_weight), 0), 0)
             AS weight,
         toFloat64(g.staking_health_modifier) AS largest_boost,
-        -- Of stakes that add nothing to health, a lost price does not matter.
+        -- A lost price does not matter for stakes without effect on health.
         summand(usd, lost AND (kind != 'stake' OR weight * largest_boost != 0)) AS value,
         value * weight AS weighted,
         toFloat64(g.stake_collateral_ratio) AS stake_ratio,

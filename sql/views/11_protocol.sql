@@ -9,4 +9,4 @@ CREATE OR REPLACE VIEW {name}{on_cluster}
 AS SELECT o.observed_at AS observed_at, toFloat64(o.value) AS {value}, o.value AS value_exact
 FROM observation AS o FINAL
 WHERE o.history = '{name}' AND o.asset_id = '' AND o.known
-COMMENT 'Every known value of history {name}, with corrections applied. The table observation also has instants at which it is unknown';
+COMMENT 'Every known value of history {name}, with corrections applied. The table observation also has instants without a known value';

@@ -16,8 +16,8 @@ FROM
 
     UNION ALL
 
-    -- A snapshot of markets has a row of each asset that has, or just had, such a value, known or not. At other instants
-    -- there may be imported values of some assets. What does not fit into 38 digits is no more known over HTTP.
+    -- A snapshot of markets has a row for each asset that has, or just had, such a value, known or not. Other instants may
+    -- have imported values of some assets. A total beyond 38 digits is unknown, as over HTTP.
     SELECT history, observed_at, toDecimal128(sum(toDecimal256(value, 18)) AS exact, 18) AS total
     FROM observation FINAL
     WHERE history IN ({summed}) AND observed_at IN

@@ -1,12 +1,12 @@
--- Means and candles by the hour and the day, of histories whose values hold until the next one: those of the HTTP service.
--- A condition on asset_id reads the rollups of these assets only; one on time reads all.
+-- Means and candles by the hour and the day, as the HTTP service has them. A condition on asset_id reads the rollups of
+-- these assets only; a condition on time reads all.
 
 CREATE OR REPLACE VIEW {name}{on_cluster}
 (
     asset_id LowCardinality(String) COMMENT 'Asset id',
     symbol String COMMENT 'Symbol of the asset, as it is defined now',
     {unit} {type} COMMENT '{meaning}',
-    mean Float64 COMMENT 'Mean weighted by the time for which each value held, from the first observation of the asset on. Seconds without a known value do not count',
+    mean Float64 COMMENT 'Mean weighted by the time for which each value was valid, from the first observation of the asset on. Seconds without a known value do not count',
     open Nullable(Float64) COMMENT 'First value observed. Null, like high and low, if nothing was observed',
     high Nullable(Float64) COMMENT 'Greatest value observed',
     low Nullable(Float64) COMMENT 'Least value observed',
@@ -14,7 +14,7 @@ CREATE OR REPLACE VIEW {name}{on_cluster}
     observations UInt64 COMMENT 'Number of values observed'
 )
 AS WITH
--- Rollups that end later are not closed (rule 8.11).
+-- Rollups that end later are not closed (rule 8.11, closed rollups).
 (
     SELECT toUInt32(least(max(last_observed_at), now('UTC'))) + 1
     FROM snapshot
@@ -29,7 +29,7 @@ rollups AS
         open, high, low, toDecimal256(close, 18) AS value,
         leadInFrame(toUInt32(first_at), 1, closed) OVER near AS next,
         if(next < begin + {seconds}, known * (next - last), 0) AS seconds_after,
-        -- What was observed before the {unit} holds until its first observation.
+        -- The last value before the {unit} is valid until the first observation in it.
         lagInFrame(toUInt32(last_at), 1, 0) OVER near < begin AS is_first,
         is_first * (lagInFrame(known, 1, false) OVER near) * (first - begin) AS seconds_before,
         seconds + seconds_after + seconds_before AS held,
@@ -71,7 +71,7 @@ FROM
     SELECT
         u.* EXCEPT (seconds, area),
         a.symbol AS symbol,
-        -- An asset that has ended has no values any more.
+        -- An ended asset has no more values.
         ifNull(toUnixTimestamp(a.ended_at) + 1, 4294967296) AS until,
         is_known * greatest(least(begin + {seconds}, until) - last_at, 0) AS tail,
         u.seconds + tail AS seconds,

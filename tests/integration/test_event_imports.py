@@ -127,7 +127,7 @@ def test_events_go_on_from_imported_sums(priced: Store, settings: Settings, tmp_
     client = client_of(settings, priced)
     assert series(client, "loans-originated") == {"": ["1025", "1103", None]}
     assert series(client, "loans-originated/by-asset")["token;0xa"] == ["3", "9", None]
-    with pytest.raises(UserError, match=r"all assets never falls: it would be 1128 USD .* has 1100 then, 28 less"):
+    with pytest.raises(UserError, match=r"must not decrease: it would be 1128 USD .* has 1100 then, 28 less"):
         bring(priced, tmp_path, [(700, BOB, "borrow", "AAA", "50", "100")], "above.csv")
 
 

@@ -51,7 +51,7 @@ def test_an_id_that_no_page_could_show_is_refused(asset_id: object) -> None:
 def test_a_word_that_could_not_be_read_again_is_refused() -> None:
     column = Word(of=MemberClass)
     assert encode_rows([{"x": MemberClass.TEAM}, {"x": "advisor"}], {"x": column})["x"].to_list() == ["team", "advisor"]
-    with pytest.raises(OutOfRange, match="'founder' is none of team, advisor, investor"):
+    with pytest.raises(OutOfRange, match="'founder' must be one of team, advisor, investor"):
         encode_rows([{"x": "founder"}], {"x": column})
 
 

@@ -450,10 +450,10 @@ def test_changes_are_of_the_price_and_name_assets_by_symbol_or_id() -> None:
     [
         (["BTC:-1%"], EntityNotFound, "prices: 'BTC' is the symbol of no asset"),
         (["native;btc:-1%"], EntityNotFound, "prices: 'native;btc' names no asset"),
-        (["ETH:-1%", "native;eth:5"], ParameterInvalid, "names an asset that has a price there already"),
+        (["ETH:-1%", "native;eth:5"], ParameterInvalid, "names an asset whose price is already given"),
         (["DARK:-1%"], ParameterInvalid, "'DARK' has no price to change; give one in USD"),
         (["ETH:99999999999999999999%"], ParameterInvalid, "must be below 10\\^20"),
-        (["ETH:-1%", "RRETH:5"], ParameterInvalid, "'RRETH' names an asset that has a price there already"),
+        (["ETH:-1%", "RRETH:5"], ParameterInvalid, "'RRETH' names an asset whose price is already given"),
     ],
 )
 def test_a_change_that_cannot_be_assumed_is_named(changes: list[str], error: type[Exception], message: str) -> None:

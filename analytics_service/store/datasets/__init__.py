@@ -1,1 +1,1 @@
-"""What the store has of each dataset: tables, readers, and how their rows are written."""
+"""The tables of each dataset: columns, readers, and batches to insert."""

@@ -14,12 +14,12 @@ from analytics_service.market.instants import EPOCH, from_unix, unix_second
 from analytics_service.market.kinds import FOREVER, AssetId, Time, columns_of, record_of
 from analytics_service.store.ledger import last_snapshot_before
 
-# The table of definitions. Readers see those that are not newer than the head of ASSETS_DATASET.
+# The table of definitions. Readers see definitions up to the head of ASSETS_DATASET.
 ASSETS = "asset_definition"
 ASSETS_DATASET = "prices"
 _NEWEST = 2**64 - 1
-_LISTED = "Instant of the last snapshot in which the source listed it. In 2106 while it does; null if it never did"
-_ENDED = "Last instant at which the asset has values. Null while it has not ended"
+_LISTED = "Instant of the last snapshot in which the source listed the asset; in 2106 while listed, null if never"
+_ENDED = "Last instant at which the asset has values; null while it has not ended"
 COLUMNS: Columns = {
     "id": AssetId("Asset id, <group>;<group_key>"),
     **columns_of(Asset),
@@ -30,15 +30,13 @@ COLUMNS: Columns = {
 
 def read_assets(store: Store, version: int = _NEWEST, max_version: int = 0, at: int = FOREVER) -> dict[str, Asset]:
     """Every asset as defined at a version of the ledger and at an instant (unix second), by id, in the order of ids.
-
-    Assets defined later, up to version `max_version`, are included with their first definition.
-    """
+    Assets defined later, up to `max_version`, have their first definition."""
     rows = store.query("list_assets", version=version, max_version=max(version, max_version), at=at)
     return {row["id"]: _asset(row) for row in rows.iter_rows(named=True)}
 
 
 def read_definitions(store: Store) -> Mapping[str, Sequence[Definition]]:
-    """All definitions of each asset, oldest first, by id."""
+    """The definitions of each asset, oldest first, by id."""
     definitions: defaultdict[str, list[Definition]] = defaultdict(list)
     for row in store.query("list_definitions").iter_rows(named=True):
         definitions[row["id"]].append((from_unix(row["defined_at"]), _asset(row)))
@@ -46,32 +44,31 @@ def read_definitions(store: Store) -> Mapping[str, Sequence[Definition]]:
 
 
 def changed_assets(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
-    """The new or changed definitions as a batch for the table ASSETS, without `version`."""
+    """New and changed definitions as a batch for the table ASSETS, without `version`."""
     stored = read_assets(store) if assets else {}
     return present_frame(store, [asset for asset in assets if stored.get(asset.id) != asset])
 
 
 def present_frame(store: Store, assets: Sequence[Asset]) -> pl.DataFrame:
-    """Definitions that count from the newest snapshot of prices on, as a batch for the table ASSETS, without
-    `version`."""
+    """Definitions that are valid from the newest snapshot of prices on, as a batch without `version`."""
     newest = from_unix(last_snapshot_before(store, ASSETS_DATASET, FOREVER) or 0) if assets else EPOCH
     return asset_frame((newest, asset) for asset in assets)
 
 
 def asset_frame(definitions: Iterable[Definition]) -> pl.DataFrame:
-    """Definitions as a batch for the table ASSETS, without `version`."""
+    """Definitions as a batch without `version`."""
     rows = [*definitions]
     times = pl.Series("defined_at", [unix_second(at) for at, _ in rows], pl.UInt32)
     return encode_tuples(map(attrgetter(*COLUMNS), (asset for _, asset in rows)), COLUMNS).with_columns(times)
 
 
 def read_spans(store: Store) -> dict[str, tuple[int, int]]:
-    """The first and the last second with a value, by asset id. Reads all observations."""
+    """The first and the last unix second with a value, by asset id. Reads all observations."""
     return {asset_id: (first, last) for asset_id, first, last in store.query("list_observed_spans").iter_rows()}
 
 
 def ids_in_several_cases(store: Store) -> list[list[str]]:
-    """Asset ids that differ only in case (rule 3.4), in all tables except those of positions."""
+    """Asset ids that differ only in case (rule 3.4, canonical ids), in all tables except those of positions."""
     by_key: dict[str, set[str]] = {}
     for table, column in store.query("list_asset_columns").iter_rows():
         for asset_id in store.query("list_asset_ids", table=table, column=column)["asset_id"]:

@@ -20,18 +20,18 @@ _EVENT = columns_of(Event)
 COLUMNS: Columns = {**_EVENT, "uuid": Text("Version 5 UUID of the identity of the event")}
 _KEY = ["address", "at", "uuid"]
 _WHOSE = "address = {address:String}"
-# Events whose last versions are looked up in one query: their addresses are a parameter, which may be 128 KiB long.
+# Events of one query for their last versions. Their addresses are a parameter, which may be 128 KiB long.
 _AT_ONCE = MAX_ADDRESSES
 # Conditions on the events after an event. The first comparison lets ClickHouse skip rows by the sort key.
 _AFTER = "at >= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) > (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
 _BEFORE = "at <= toDateTime({at:UInt32}, 'UTC') AND (at, uuid) < (toDateTime({at:UInt32}, 'UTC'), {uuid:String})"
-# Conditions on stored events: a range of time, or what may be one of some listed events.
+# Conditions on stored events: a range of time, or a possible match of a listed event.
 _WITHIN = "at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32}, 'UTC')"
 _MAYBE = """address IN {addresses:Array(String)} AND (
     uuid IN {uuids:Array(String)} OR id IN {ids:Array(String)} OR toUnixTimestamp(at) IN {seconds:Array(UInt32)}
     OR replaceRegexpOne(lower(tx_hash), '^0x', '') IN {hashes:Array(String)}
 )"""
-# Listed events that are looked up together: their ids are a parameter, which may be 128 KiB long.
+# Listed events of one query. Their ids are a parameter, which may be 128 KiB long.
 _LISTED_AT_ONCE = 300
 
 
@@ -41,7 +41,7 @@ def event_frame(events: Sequence[Event]) -> pl.DataFrame:
 
 
 def changes_frame(changes: EventChanges) -> pl.DataFrame:
-    """Changes as a batch to insert, without `version`: the events as they are now, and the keys that are left."""
+    """Changes as a batch to insert, without `version`: changed events, and removals of the keys that disappear."""
     after = changes.after
     keys = {each.key for each in after}
     left = [each for each in changes.before if each.key not in keys]
@@ -53,10 +53,10 @@ def changes_frame(changes: EventChanges) -> pl.DataFrame:
 
 
 def read_stored_events(store: Store, listed: Sequence[Event], start: int = 0, end: int = 0) -> list[StoredEvent]:
-    """The stored events in [start, end), unix seconds, and those elsewhere which listed ones may be."""
+    """The stored events in [start, end) (unix seconds), and any others that may match a listed event."""
     stored = {each.key: each for each in _stored(store, _WITHIN, start=start, end=end)} if start < end else {}
     known = {(each.event.address, each.event.uuid) for each in stored.values()}
-    # A range from 0 on has all that is stored.
+    # A range from 0 on has all stored events.
     others = () if end and not start else (each for each in listed if (each.address, each.uuid) not in known)
     elsewhere = sorted(others, key=attrgetter("address"))
     for first in range(0, len(elsewhere), _LISTED_AT_ONCE):
@@ -79,10 +79,10 @@ def _stored(store: Store, which: str, **bound: object) -> Iterator[StoredEvent]:
 
 
 def read_events(store: Store, end: int, query: EventQuery) -> list[Event]:
-    """The events of a page before a unix second, the end of a head of dataset loans (rule 6.7).
+    """The events of a page before a unix second, the end of a head of dataset loans (rule 6.7, event pages).
 
-    EntityNotFound if the previous event is not one of the address, or of any. The cost for an address is proportional
-    to the page if most of its events match; for all, a few bytes of each event are read, too.
+    EntityNotFound if the filter's address has no previous event of this uuid. Reads a few bytes of every event if the
+    filter names no address; otherwise the cost is proportional to the page if most of the address's events match.
     """
     bound, key = _bound(end, query.filter), dict[str, object]()
     if query.previous:
@@ -98,8 +98,8 @@ def read_events(store: Store, end: int, query: EventQuery) -> list[Event]:
 
 
 def count_events(store: Store, end: int, of: EventFilter) -> int:
-    """How many events a filter selects before a unix second. Without an address every event is counted, in a second for
-    ten million."""
+    """The number of events before a unix second that match a filter. Without an address, counting ten million events
+    takes a second."""
     rows = store.query("count_events", {"whose": _whose(of)}, **_bound(end, of))
     return sum(rows["count"])
 
@@ -107,9 +107,9 @@ def count_events(store: Store, end: int, of: EventFilter) -> int:
 def _page_of_all(
     store: Store, query: EventQuery, placeholders: Mapping[str, str], bound: Mapping[str, Any]
 ) -> pl.DataFrame:
-    """The rows of a page of all addresses. Rows that others replace, and events that have gone, are still there until
-    ClickHouse merges them; if they leave too few, more are read."""
-    # Where no event is later than the previous one, its own second is the last.
+    """The rows of a page of all addresses. Replaced rows and removed events remain until ClickHouse merges them; if too
+    few others are left, the page is read again with a larger limit."""
+    # If no event is later than the previous event, its own second is the last.
     latest = "greatest(max(at), toDateTime({start:UInt32}, 'UTC'))"
     edge = {"within": "<=", "furthest": latest} if query.ascending else {"within": ">=", "furthest": "min(at)"}
     filled = {**placeholders, **edge, "columns": select_list(COLUMNS)}
@@ -127,8 +127,8 @@ def _page_of_all(
 
 
 def _seconds(query: EventQuery, bound: Mapping[str, Any]) -> dict[str, int]:
-    """The range from the second of the previous event on, and the range after that second; without a previous event
-    both are that of the filter."""
+    """The range from the second of the previous event on, and the range after that second. Without a previous event
+    both are the filter's range."""
     start, end = bound["start"], bound["end"]
     if "at" not in bound:
         return {"after_start": start, "after_end": end}
@@ -139,7 +139,7 @@ def _seconds(query: EventQuery, bound: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _not_replaced(store: Store, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows that are the last of their events: others that no longer match a filter may have replaced them."""
+    """The last rows of their events: rows that do not match the filter may have replaced the others."""
     kept = [rows.clear()]
     for batch in rows.iter_slices(_AT_ONCE):
         addresses, seconds = (batch[name].unique().to_list() for name in ("address", "at"))
@@ -163,7 +163,7 @@ def _whose(of: EventFilter) -> str:
 
 
 def _key_of(store: Store, end: int, of: EventFilter, uuid: str) -> dict[str, object]:
-    """The sort key of an event among those of its address, or of all."""
+    """Parameters for the events after an event. EntityNotFound if there is no such event, or not of the address."""
     rows = store.query("find_event", {"whose": _whose(of)}, address=of.address or "", end=end, uuid=uuid)
     if not rows.height:
         whose = "of this address" if of.address else "here"

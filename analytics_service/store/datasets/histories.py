@@ -1,4 +1,4 @@
-"""The table of all histories. Views, routes, memory, warming, imports and the OpenAPI document follow from it."""
+"""The list of all histories. Views, routes, memory, warming, imports and the OpenAPI document follow from it."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from analytics_service.market.kinds import ColumnType, PriceType, Rate, Ratio
 
 @dataclass(frozen=True, slots=True)
 class HistoryRoute:
-    """The path of a history below /api/v1, and a one-line description."""
+    """The path of a history below /api/v1, and its one-line description."""
 
     path: str
     summary: str
@@ -15,11 +15,11 @@ class HistoryRoute:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A kind of history: its rows in the tables `observation` and `rollup`, and a view of its name for people.
+    """A kind of history: rows of the tables `observation` and `rollup`, and a view of its name for people.
 
-    `value` is the view's column of values, `kind` their kind in the store, and `meaning` describes a value, with its
-    unit. Values of a `cumulative` one never fall. `by_asset` is the path of a series for each asset, and `total` that
-    of the single series over all assets, which has an empty asset id. Without paths there is only the latter.
+    `value` names the view's column of values, `kind` is their column type, and `meaning` describes a value, with its
+    unit. Values of a `cumulative` history never decrease. `by_asset` is the path of a series for each asset, `total`
+    the path of the single series over all assets, which has an empty asset id. A history without paths has only this.
     """
 
     name: str
@@ -33,12 +33,11 @@ class History:
 
     @property
     def slug(self) -> str:
-        """The name of the history in commands."""
+        """The history's name in commands."""
         return self.name.removesuffix("_usd").replace("_", "-")
 
     @property
     def paths(self) -> list[HistoryRoute]:
-        """The paths at which it is served."""
         return [path for path in (self.by_asset, self.total) if path]
 
 
@@ -69,31 +68,29 @@ BORROW_RATES = History(
 LOANS = History(
     "loans_originated",
     "loans",
-    "USD value of all loans so far, each at the time of the loan",
+    "USD value of all loans so far, each valued at its time",
     by_asset=HistoryRoute(
-        "/analytics/market/history/loans-originated/by-asset", "Value of all loans of each asset since its first."
+        "/analytics/market/history/loans-originated/by-asset", "Cumulative value of the loans of each asset, in USD."
     ),
-    total=HistoryRoute(
-        "/analytics/market/history/loans-originated", "Value of all loans since the first, in USD of their time."
-    ),
+    total=HistoryRoute("/analytics/market/history/loans-originated", "Cumulative value of all loans, in USD."),
     cumulative=True,
 )
 LIQUIDATIONS = History(
     "liquidations",
     "loans",
-    "USD value of all debt that liquidations have repaid so far, each at the time of the liquidation",
+    "USD value of all debt that liquidations have repaid so far, each valued at its time",
     by_asset=HistoryRoute(
         "/analytics/market/history/liquidations/by-asset",
-        "Value of all debt of each asset that liquidations have repaid since its first.",
+        "Cumulative value of the debt that liquidations have repaid, by asset, in USD.",
     ),
     total=HistoryRoute(
         "/analytics/market/history/liquidations",
-        "Value of all debt that liquidations have repaid since the first, in USD of their time.",
+        "Cumulative value of the debt that liquidations have repaid, in USD.",
     ),
     cumulative=True,
 )
 FLASH_LOANS = History(
-    "flash_loans", "loans", "USD value of all flash loans so far, each at the time of the loan", cumulative=True
+    "flash_loans", "loans", "USD value of all flash loans so far, each valued at its time", cumulative=True
 )
 TVL = History(
     "tvl",
@@ -110,7 +107,7 @@ NET_TVL = History(
 DEPOSITS = History(
     "deposits_usd",
     "markets",
-    "USD value of what is deposited for lending, other than receipt tokens",
+    "USD value of deposits for lending, other than receipt tokens",
     by_asset=HistoryRoute("/markets/history/deposits", "History of deposits for lending, in USD."),
 )
 COLLATERAL = History(
@@ -137,7 +134,7 @@ DEBT_AT_RISK = History(
     "positions",
     "USD value of the debt of borrow accounts whose health is below 1.1",
     total=HistoryRoute(
-        "/analytics/market/history/debt-at-risk", "History of debt in accounts of a health below 1.1, in USD."
+        "/analytics/market/history/debt-at-risk", "History of debt in accounts with a health below 1.1, in USD."
     ),
 )
 ACCOUNTS_AT_RISK = History(
@@ -146,13 +143,13 @@ ACCOUNTS_AT_RISK = History(
     "Number of borrow accounts whose health is below 1.1",
     value="accounts",
     total=HistoryRoute(
-        "/analytics/market/history/accounts-at-risk", "History of the number of accounts of a health below 1.1."
+        "/analytics/market/history/accounts-at-risk", "History of the number of accounts with a health below 1.1."
     ),
 )
 LIQUIDATABLE_DEBT = History(
     "liquidatable_debt",
     "positions",
-    "USD value of the debt of borrow accounts that can be liquidated, as their health is below 1",
+    "USD value of the debt of borrow accounts that can be liquidated, because their health is below 1",
     total=HistoryRoute(
         "/analytics/market/history/liquidatable-debt", "History of debt that can be liquidated, in USD."
     ),
@@ -162,7 +159,7 @@ BAD_DEBT = History(
     "positions",
     "USD value by which the debt of borrow accounts exceeds their collateral",
     total=HistoryRoute(
-        "/analytics/market/history/bad-debt", "History of debt beyond the collateral of its accounts, in USD."
+        "/analytics/market/history/bad-debt", "History of debt that exceeds its account's collateral, in USD."
     ),
 )
 HISTORIES = (

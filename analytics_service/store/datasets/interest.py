@@ -1,9 +1,9 @@
-"""Interest paid to lenders since the first of all complete snapshots of markets (rule 8.8).
+"""Interest paid to lenders since the first complete snapshot of markets (rule 8.8, independent snapshots).
 
-It is summed on reading, because a snapshot that is added to the past changes all later sums. So the order in which runs
-complete does not matter. Memory keeps the sums before the ends of spans, and those for the newest head: the sums of
-later heads start there, and so does the next request after a failure. All other snapshots of markets are later than
-these, or count as a rewrite (rule 8.1).
+It is summed on reading, because a snapshot that is added to the past changes all later sums. So the order in which
+commits complete does not matter. Memory keeps the sums at the ends of spans and at the newest head. Sums of later
+heads, and the next request after a failure, start there: a snapshot before these counts as a rewrite (rule 8.1, late
+data).
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from analytics_service.concurrency import SingleFlight
 from analytics_service.market.rates import Earned
 from analytics_service.store.ledger import Head, PastHead, change_counts, nth_snapshot
 
-# Snapshots that a query sums: two weeks at a snapshot each minute, and some hundred thousand rows.
+# Snapshots of one query: two weeks of one each minute, and some hundred thousand rows.
 _SPAN = 20_000
 
 
-# What was earned in each market, by asset id, and the unix second of its last snapshot.
+# The interest of each market, by asset id, and the unix second of its last snapshot.
 _Sums = Mapping[str, tuple[Earned, int]]
 
 
@@ -29,28 +29,28 @@ class InterestPaid:
     def __init__(self, store: Store, span: int = _SPAN) -> None:
         self._store = store
         self._span = span
-        # Counts of rewrites and losses, which may change all sums, and the sums before some unix seconds.
+        # Counts of rewrites and losses, which may change all sums, and the sums before unix seconds.
         self._known: tuple[tuple[int, int], dict[int, _Sums]] = ((0, 0), {0: {}})
-        # The end for the newest head, unless it ends a span.
+        # The key of the newest head's sums, unless it ends a span.
         self._newest = 0
         self._summing: SingleFlight[_Sums] = SingleFlight()
 
     def read(self, head: Head) -> dict[str, int]:
         """Interest paid in the markets of a head's snapshot, in denom units, by asset id, in the order of ids.
 
-        Busy when there is too much to sum in one request; the next request continues from there.
+        Busy if one request cannot sum all snapshots; the next request continues from there.
         """
         earned = self._summed(head)
         return {asset_id: sum_.units for asset_id, (sum_, last_at) in sorted(earned.items()) if last_at == head.at}
 
     def _summed(self, head: Head) -> _Sums:
-        """The sums for a head: those before the last known second, plus the snapshots since."""
+        """The sums for a head: the last known sums, plus the snapshots since."""
         until = head.at + 1
         changes, sums = self._known
         if changes != change_counts(head):
             (_, sums), self._newest = (change_counts(head), {0: {}}), 0
             self._known = (change_counts(head), sums)
-        # Another thread may drop what was the newest head.
+        # Another thread may drop the sums of the previous head meanwhile.
         begin, earned = max((known for known in [*sums.items()] if known[0] <= until), key=itemgetter(0))
         while (end := self._end_of_span(begin, until)) is not None:
             earned = sums[end] = self._until(head, earned, begin, end)

@@ -1,4 +1,4 @@
-"""What the protocol consists of at each snapshot: markets and their values, the protocol token, swap contracts."""
+"""The protocol at each snapshot: markets and their values, the protocol token, swap contracts."""
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -42,13 +42,13 @@ _DEBT = SnapshotTable("market_debt", "markets", {**_KEY, **columns_of(DebtMarket
 CONFIG = SnapshotTable("market_config", "markets", columns_of(GlobalConfig))
 _ORACLE = kinds.PriceType("USD per standard unit: the last oracle price at the snapshot")
 _PRICE = SnapshotTable("market_price", "markets", {**_KEY, "price": _ORACLE}, ("asset_id",))
-# The totals, and what adds up to them.
+# The total, and the histories that add up to it.
 ADDING_UP = (TVL, *SUMMED)
 
 
 def market_rows(markets: Iterable[Market], config: GlobalConfig, prices: Prices) -> SnapshotRows:
-    """A snapshot's rows. Of the known prices, without those of receipt tokens that follow from them, the prices of
-    assets with a market are stored."""
+    """A snapshot's rows, with the prices of assets that have a market. `prices` must lack derived prices of receipt
+    tokens."""
     rows: dict[SnapshotTable, list[Row]] = {table: [] for table in (_LEND, _COLLATERAL, _DEBT, _PRICE)}
     for market in markets:
         key = {"asset_id": market.asset_id}
@@ -61,12 +61,11 @@ def market_rows(markets: Iterable[Market], config: GlobalConfig, prices: Prices)
 
 
 def read_markets(store: Store, at: int) -> dict[str, Market]:
-    """The markets of a snapshot (unix second of a head of dataset markets), by asset id, in the order of ids."""
+    """The markets of a snapshot (unix second), by asset id, in the order of ids."""
     return markets_of(lambda table: table.read(store, at))
 
 
 def markets_of(read: Read) -> dict[str, Market]:
-    """The markets of a snapshot by what reads its rows."""
     lends = {row["asset_id"]: record_of(LendMarket, row) for row in read(_LEND)}
     collaterals = {row["asset_id"]: record_of(CollateralMarket, row) for row in read(_COLLATERAL)}
     debts = {row["asset_id"]: record_of(DebtMarket, row) for row in read(_DEBT)}
@@ -77,33 +76,30 @@ def markets_of(read: Read) -> dict[str, Market]:
 
 
 def read_config(store: Store, at: int) -> GlobalConfig:
-    """The rules for all borrowing at a snapshot (unix second). NoSnapshot if there is none."""
+    """The global configuration at a snapshot (unix second). NoSnapshot if there is none."""
     return config_of(lambda table: table.read(store, at))
 
 
 def config_of(read: Read) -> GlobalConfig:
-    """The rules in a snapshot by what reads its rows. NoSnapshot without rows."""
+    """The global configuration, by a reader of a snapshot's rows. NoSnapshot if there are none."""
     for row in read(CONFIG):
         return record_of(GlobalConfig, row)
     raise NoSnapshot("markets")
 
 
 def read_market_prices(store: Store, at: int) -> dict[str, Decimal]:
-    """The oracle's price of each asset with a market, by asset id, as written with a complete snapshot of dataset
-    markets (unix second). Prices of receipt tokens that it does not quote follow from these (rule 4.6)."""
+    """The oracle's price of each asset with a market, by asset id, as stored with a snapshot of markets (unix second).
+    The caller derives prices of receipt tokens that the oracle does not quote (rule 4.6, receipt prices)."""
     return market_prices_of(lambda table: table.read(store, at))
 
 
 def market_prices_of(read: Read) -> dict[str, Decimal]:
-    """The prices in a snapshot by what reads its rows."""
     return {row["asset_id"]: row["price"] for row in read(_PRICE)}
 
 
 def protocol_metrics(markets: Iterable[Market], values: Mapping[str, MarketValues]) -> Values:
-    """Values by history, from all markets and the values of those that have any, by asset id.
-
-    They are None if unknown, or 10^20 or more (rule 2.15).
-    """
+    """Values by history, from all markets and the USD values of valued markets, by asset id. A value is None if it is
+    unknown, or 10^20 or more (rule 2.15, market histories)."""
     tvl = supply_of(values.values()).tvl
     by_history: dict[History, Mapping[str, Decimal | None]] = {
         TVL: {TOTAL: tvl.tvl},
@@ -115,7 +111,7 @@ def protocol_metrics(markets: Iterable[Market], values: Mapping[str, MarketValue
 
 
 def unvalued_assets(markets: Iterable[Market], values: Mapping[str, MarketValues], at: int) -> pl.DataFrame:
-    """Observations without a value at a unix second, of the markets that are not among the valued ones."""
+    """Observations without a value at a unix second, for markets that are not in `values`."""
     amounts = {
         market.asset_id: {
             DEPOSITS: market.lend and market.lend.principal,
@@ -144,11 +140,11 @@ def _summed(values: Mapping[str, MarketValues]) -> dict[History, Mapping[str, De
 
 
 def vanished_assets(observed: pl.DataFrame) -> pl.DataFrame:
-    """Observations for what snapshots do not show any more although those before did: its series must not carry its
-    last value (rule 2.15). They are zeros where totals leave it out, and an unknown utilization. `was_known` says
-    whether the one before had a value.
+    """Observations of assets that a snapshot no longer shows but the snapshot before did: their series must not carry
+    the last value (rule 2.15). The value is 0 in histories that add up to a total, and unknown for utilization.
+    `was_known`: the observation before had a value.
 
-    `observed` has all values of consecutive snapshots. They are null for markets without a known value.
+    `observed` has all values of consecutive snapshots, null for markets without a known value.
     """
     instants = observed["observed_at"].unique().sort()
     following = pl.DataFrame({"observed_at": instants, "next": instants.shift(-1)}).drop_nulls()
@@ -163,7 +159,6 @@ def vanished_assets(observed: pl.DataFrame) -> pl.DataFrame:
 
 
 def risk_totals(risk: Risk) -> RiskTotals:
-    """The values of the histories of risk."""
     at_risk, liquidatable, bad = risk.at_risk, risk.liquidatable, risk.bad_debt
     return RiskTotals(at_risk.debt_value, Decimal(at_risk.accounts), liquidatable.debt_value, bad.value)
 
@@ -192,7 +187,7 @@ _ARRANGEMENTS = SnapshotTable("unlock_arrangement", "ptoken", columns_of(Arrange
 
 
 def ptoken_rows(ptoken: Ptoken, arrangements: Iterable[Arrangement]) -> SnapshotRows:
-    """A snapshot's rows; addresses of beneficiaries in lower case."""
+    """A snapshot's rows; addresses are in lower case."""
     return {
         PTOKEN: [row_of(ptoken)],
         _POOLS: [row_of(pool) for pool in ptoken.pools],
@@ -201,12 +196,12 @@ def ptoken_rows(ptoken: Ptoken, arrangements: Iterable[Arrangement]) -> Snapshot
 
 
 def read_ptoken(store: Store, at: int) -> Ptoken:
-    """The protocol token at a snapshot (unix second), its pools by index. NoSnapshot when there is none."""
+    """The protocol token at a snapshot (unix second), its pools by index. NoSnapshot if there is none."""
     return ptoken_of(lambda table: table.read(store, at))
 
 
 def ptoken_of(read: Read) -> Ptoken:
-    """The protocol token in a snapshot by what reads its rows. NoSnapshot without rows."""
+    """The protocol token, by a reader of a snapshot's rows. NoSnapshot if there are none."""
     pools = tuple(record_of(StakingPool, row) for row in read(_POOLS))
     for row in read(PTOKEN):
         return record_of(Ptoken, row, pools=pools)
@@ -224,16 +219,15 @@ ROUTES = SnapshotTable(
     {
         **columns_of(SwapContract),
         "source": Text("Denom to swap from; empty in the only row of a contract without routes"),
-        "targets": Texts("Denoms that it can be swapped to"),
+        "targets": Texts("Denoms that the source can be swapped to"),
     },
     ("contract", "source"),
 )
-# The source in the single row of a contract without routes.
+# The source in the only row of a contract without routes.
 _NO_SOURCE = ""
 
 
 def route_rows(contracts: Iterable[SwapContract]) -> SnapshotRows:
-    """A snapshot's rows: a row for each contract and source denom."""
     rows = [
         {"contract": contract.address, "source": source, "targets": targets}
         for contract in contracts
@@ -243,10 +237,8 @@ def route_rows(contracts: Iterable[SwapContract]) -> SnapshotRows:
 
 
 def read_contract(store: Store, address: str, at: int) -> SwapContract | None:
-    """The swap contract of a (lower-case) address at a snapshot (unix second of a head of dataset routes).
-
-    Its sources are in ascending order, and so are the targets of each. None when there is no such contract.
-    """
+    """The swap contract of a (lower-case) address at a snapshot (unix second), or None. Its sources are in ascending
+    order, and so are the targets of each."""
     rows = list(ROUTES.read(store, at, "contract = {contract:String}", contract=address))
     if not rows:
         return None
@@ -255,6 +247,6 @@ def read_contract(store: Store, address: str, at: int) -> SwapContract | None:
 
 
 def read_example_contract(store: Store, at: int) -> str | None:
-    """A swap contract that has routes at a snapshot; None when there is none."""
+    """The address of a swap contract that has routes at a snapshot, or None."""
     rows = store.query("find_example_contract", at=at)
     return None if rows.is_empty() else str(rows["contract"][0])

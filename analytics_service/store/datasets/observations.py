@@ -1,4 +1,4 @@
-"""Observations of histories in the store: batches to insert, and the values of a snapshot."""
+"""Observations of histories: batches to insert, and readers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -22,7 +22,6 @@ class _AssetOrTotal(Text):
     """The id of an asset, or TOTAL."""
 
     def encode(self, asset_id: str, /) -> str:
-        """The id."""
         return asset_id and AssetId.encode(asset_id)
 
 
@@ -33,11 +32,11 @@ _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "value": DECIMAL,
 }
 NO_OBSERVATIONS = pl.DataFrame(schema=_SCHEMA)
-# The columns by which an observation replaces another.
+# Primary key: an observation replaces an older one with the same key.
 KEY = ["history", "asset_id", "observed_at"]
-# Observations in one query: their ids are a parameter, which may be 128 KiB long.
+# Observations of one query. Their ids are a parameter, which may be 128 KiB long.
 _AT_ONCE = 500
-# Seconds in one query, which are shorter than ids.
+# Seconds of one query; they are shorter than ids.
 SECONDS_AT_ONCE = 5_000
 
 # The values of a snapshot by history and asset id; None where a value is unknown.
@@ -45,7 +44,7 @@ Values = Mapping[History, Mapping[str, Decimal | None]]
 
 
 def observations_of(values: Values, at: datetime) -> pl.DataFrame:
-    """Values at an instant as observations, of which `value` is null if it is unknown."""
+    """Values at an instant as observations; `value` is null if unknown."""
     frames, unknown = [NO_OBSERVATIONS], []
     for history, by_asset in values.items():
         known = {asset_id: value for asset_id, value in by_asset.items() if value is not None}
@@ -55,12 +54,12 @@ def observations_of(values: Values, at: datetime) -> pl.DataFrame:
 
 
 def with_known_times(observations: pl.DataFrame) -> pl.DataFrame:
-    """Observations as the table has them: an unknown value is a 0 that is not `known`."""
+    """Observations as the table stores them: an unknown value is 0, and not `known`."""
     return observations.with_columns(pl.col("value").fill_null(0), known=pl.col("value").is_not_null())
 
 
 def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
-    """Prices, each at its own instant, as a batch to insert, without `version`."""
+    """Prices, each at its own instant, as a batch without `version`."""
     return _frame(PRICES, ((price.asset_id, price.observed_at, price.usd) for price in prices))
 
 
@@ -70,7 +69,8 @@ def _frame(history: History, rows: Iterable[tuple[str, datetime, Decimal]]) -> p
 
 
 def drop_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:
-    """The observations of a `price_frame` that no completed run has written, in order: a query for every 500."""
+    """The observations of a `price_frame` that no complete commit has written, in order. Takes a query for every
+    500."""
     stored = [
         store.query(
             "read_stored_prices", ids=batch["asset_id"].unique().to_list(), seconds=batch["observed_at"].to_list()
@@ -84,16 +84,15 @@ def drop_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:
 
 
 def read_series(store: Store, history: History, before: int) -> dict[str, int]:
-    """The first instant (unix s) of each series with an observation before a second, in the order of ids."""
+    """The first instant (unix second) of each series with an observation before a second, in the order of ids."""
     rows = store.query("list_series", (), history=history.name, **lookback_start(before))
     return dict(rows.iter_rows())
 
 
 def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> dict[str, tuple[Decimal, datetime]]:
-    """Value and instant of the last observation at or before a second, by id in the order of `ids`; ids without
-    observations, and those whose last value is unknown, are left out. The second may not be after the dataset's newest
-    observation, because rollups that are not closed yet count as empty (rule 8.11). The cost grows with the history by
-    one row a month only."""
+    """Value and instant of the last observation at or before a second, by id in the order of `ids`, without ids whose
+    last value is unknown or missing. The second must not be after the dataset's newest observation, because open
+    rollups count as empty (rule 8.11, closed rollups). A month of history costs one row."""
     parameters: dict[str, object] = {"history": history.name, "ids": list(ids), "bounds": [0]}
     rows = store.query("read_last_rows", ["read_last_before"], **parameters, **lookback_start(at + 1))
     columns = rows.sort("series").select("series", "close", "last_at").iter_rows()
@@ -101,23 +100,23 @@ def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> 
 
 
 def read_around(store: Store, histories: Sequence[History], start: int, end: int) -> pl.DataFrame:
-    """What complete snapshots of markets observed of some histories, from the last before [start, end) (unix seconds)
-    to the first after it. `value` is null where there was a market, but no known value."""
+    """Observations of complete snapshots of markets, from the last before [start, end) (unix seconds) to the first
+    after it. `value` is null for a market without a known value."""
     names = [history.name for history in histories]
     return store.query("read_market_values", histories=names, start=start, end=end).cast(pl.Schema(_SCHEMA))
 
 
 def read_observed_at(store: Store, dataset: str, seconds: Sequence[int]) -> pl.DataFrame:
-    """What is observed of a dataset's histories at some unix seconds (ascending), as `observations_of`, and `imported`:
-    whether an import has brought it."""
+    """Observations of a dataset's histories at ascending unix seconds, in the columns of `observations_of` and
+    `imported`: whether they come from an import."""
     start, end = seconds[0], seconds[-1] + 1
     rows = store.query("read_observed_between", dataset=dataset, histories=names_of(dataset), start=start, end=end)
     return rows.filter(pl.col("observed_at").is_in(seconds)).cast({"observed_at": pl.UInt32, "value": DECIMAL})
 
 
 def read_next_prices(store: Store, last: Mapping[str, int]) -> dict[str, int]:
-    """When the price of each asset that has a market, or is the protocol token, is next observed after a unix second
-    of its own; 0 if it is not."""
+    """By asset id, the unix second of the next price after the asset's second in `last`, or 0. Only for assets that
+    have a market, and the protocol token."""
     if not last:
         return {}
     start = min(last.values())
@@ -126,7 +125,7 @@ def read_next_prices(store: Store, last: Mapping[str, int]) -> dict[str, int]:
 
 
 def read_last_prices(store: Store, ids: Iterable[str], seconds: Sequence[int]) -> dict[str, dict[int, Price]]:
-    """The last price of each asset at or before each of some unix seconds; seconds before its first are left out."""
+    """The last price of each asset at or before each unix second, without seconds before the asset's first price."""
     prices: dict[str, dict[int, Price]] = {asset_id: {} for asset_id in ids}
     names, ordered = [*prices], sorted(set(seconds))
     for start, begin in product(range(0, len(ordered), SECONDS_AT_ONCE), range(0, len(names), _AT_ONCE)):

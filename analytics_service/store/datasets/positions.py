@@ -1,4 +1,4 @@
-"""Positions of addresses in the store, as items. Only changes of items are written."""
+"""Positions of addresses, stored as items. Only changes of items are written."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ from analytics_service.market.positions import (
 from analytics_service.market.validation import validate
 from analytics_service.store.ledger import new_version
 
-# The key of an item, in the order of the table's sort key. `item` numbers items that are equal in all other columns.
+# The key of an item, in the order of the table's sort key.
 _KEY: Columns = {
     "address": Address("Address of the user"),
     "kind": Text(
@@ -61,7 +61,7 @@ _KEY: Columns = {
     "pool": Index("Index of the staking pool of a stake; otherwise 0"),
     "item": Index("Numbers items that are equal in all preceding columns, from 0"),
 }
-# The other columns of an item, each with its empty value, as in a closed item.
+# The other columns of an item, each with its value in a closed item.
 _VALUES: dict[str, tuple[ColumnType, Any]] = {
     "amount": (
         Amount(
@@ -77,7 +77,7 @@ _VALUES: dict[str, tuple[ColumnType, Any]] = {
 ITEM_COLUMNS: Columns = {**_KEY, **{name: column for name, (column, _) in _VALUES.items()}}
 _SCHEMA = schema_of(ITEM_COLUMNS)
 _PLACEHOLDERS = {"columns": select_list(ITEM_COLUMNS), "key": ", ".join(_KEY)}
-# The columns of items before numbering. Only the first item of each position `begins`.
+# The columns of items before numbering. Each position's first item `begins`.
 _UNNUMBERED = {**{name: dtype for name, dtype in _SCHEMA.items() if name != "item"}, "begins": pl.Boolean}
 _EQUAL = [name for name in _KEY if name != "item"]
 
@@ -88,7 +88,8 @@ NO_ITEMS = pl.DataFrame(schema=schema_of(ITEM_COLUMNS))
 POSITION_COLUMNS = [name for name in ITEM_COLUMNS if name not in ("address", "item")]
 CLOSED = {name: pl.lit(nothing, column.dtype) for name, (column, nothing) in _VALUES.items()}
 
-# Items that are in an asset, others, and what either has in columns of the other alone. `number` is the position's.
+# Columns of items in an asset, columns of other items, and defaults of the columns that only one of the two has.
+# `number` numbers positions.
 _SHARED: Columns = {"number": Index(), **{name: ITEM_COLUMNS[name] for name in ("kind", "account_index", "amount")}}
 _LTVS = [name for name, (kind, _) in _VALUES.items() if isinstance(kind, Ratio)]
 _IN_ASSETS: Columns = {**_SHARED, "asset_id": AssetId(), **{name: ITEM_COLUMNS[name] for name in _LTVS}}
@@ -99,22 +100,21 @@ _OTHERS: Columns = {
 _EMPTY = {"asset_id": "", "pool": 0, "cascade": False, "last_stake_acc": 0}
 _ZERO = Decimal()
 
-# The columns of an item in its digest. No separator is in any of them but the last.
+# The columns of an item in its digest. Only the last may contain a separator.
 _DIGESTED = [*(name for name in ITEM if name not in ("address", "asset_id")), "asset_id"]
 
 # Kinds of items that belong to an account. `account` is the only item of an account without collateral and debt.
 _SIDES = ("collateral", "debt", "account")
-# Kinds of items that health is made from.
+# Kinds of items that health depends on.
 _BORROWING = (*_SIDES, "stake")
 _BORROWING_COLUMNS = ["address", "kind", "account_index", "asset_id", "pool", "amount", "liquidation_ltv"]
-# Kinds of which a position has at most one item.
+# A position has at most one item of each of these kinds.
 _SUMS = ("unclaimed", "claimable_rewards", "claimable_unbonding")
-# Every kind of item.
 KINDS = (*_SIDES, "lend_held", "lend_collateralized", "wallet", "stake", "unbonding", *_SUMS)
 _BATCH = 2_000
-# Addresses that are read at a time, on average. Chance decides where a range ends, so the largest has five times that.
+# Addresses that are read at a time, on average. Ranges end at random, so the largest has five times as many.
 _ADDRESSES = 50_000
-# After all others.
+# Sorts after all addresses.
 _LAST_ADDRESS = "\U0010ffff"
 _Item = tuple[Any, ...]
 _COUNTS: Columns = {
@@ -126,23 +126,23 @@ _COUNTS: Columns = {
 _SUMMARY = SnapshotTable("position_summary", "positions", _COUNTS)
 
 
-# What an address lends.
+# Gets the deposits of a position.
 Lends = Callable[[Position], Iterable[LendPosition]]
 
 
 def unnumber_items(
     positions: Iterable[Position], unfit: list[Position] | None = None, lends: Lends = attrgetter("lends")
 ) -> Iterator[pl.DataFrame]:
-    """All items of positions, for `numbered`, some positions at a time. An empty position has no items.
+    """All items of positions, for `number_items`, in batches. An empty position has no items.
 
-    Positions that cannot be stored are left out, and are added to `unfit` if that is given.
+    Positions that cannot be stored are rejected, and added to `unfit` if that is given.
     """
     remaining = iter(positions)
     while batch := list(islice(remaining, _BATCH)):
         try:
             yield _rows_of(batch, lends)
         except UNFIT:
-            # Only now, because to look at all fields of all positions would take longer than to store them.
+            # Validating all fields of all positions would take longer than storing them.
             faulty = [position for position in batch if any(validate(position, Position))]
             if unfit is None or not faulty:
                 raise
@@ -151,8 +151,8 @@ def unnumber_items(
 
 
 def number_items(frames: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Items in the columns of ITEM, addresses in lower case, all of whose items are among `frames`; and those addresses
-    that more than one position is of, with the number of these."""
+    """Items in the columns of ITEM, from `frames` that have all items of their (lower-case) addresses; and the
+    addresses with more than one position, with the number of these."""
     rows = pl.concat([pl.DataFrame(schema=_UNNUMBERED), *frames])
     items = rows.with_columns(item=pl.int_range(pl.len(), dtype=pl.UInt32).over(_EQUAL)).select(ITEM)
     counts = rows.filter("begins")["address"].value_counts().filter(pl.col("count") > 1)
@@ -160,7 +160,7 @@ def number_items(frames: Iterable[pl.DataFrame]) -> tuple[pl.DataFrame, dict[str
 
 
 def _rows_of(positions: Sequence[Position], lends: Lends) -> pl.DataFrame:
-    """The items of positions, encoded column by column: a snapshot may have a million."""
+    """The items of positions. They are encoded column by column, because a snapshot may have a million."""
     addresses = pl.Series([Address().encode(position.address) for position in positions], dtype=pl.String)
     in_assets = encode_tuples(_in_assets(positions, lends), _IN_ASSETS)
     rows = pl.concat([in_assets, encode_tuples(_others(positions), _OTHERS)], how="diagonal")
@@ -170,7 +170,7 @@ def _rows_of(positions: Sequence[Position], lends: Lends) -> pl.DataFrame:
 
 
 def _in_assets(positions: Iterable[Position], lends: Lends) -> Iterator[_Item]:
-    """The items that are in an asset, in the columns of _IN_ASSETS."""
+    """Items in an asset, in the columns of _IN_ASSETS."""
     for number, position in enumerate(positions):
         for account in position.accounts:
             for held in account.collaterals:
@@ -187,7 +187,7 @@ def _in_assets(positions: Iterable[Position], lends: Lends) -> Iterator[_Item]:
 
 
 def _others(positions: Iterable[Position]) -> Iterator[_Item]:
-    """The other items, in the columns of _OTHERS."""
+    """Other items, in the columns of _OTHERS."""
     for number, position in enumerate(positions):
         for account in position.accounts:
             if not (account.collaterals or account.debts):
@@ -215,22 +215,22 @@ def read_borrowing(store: Store, at: int) -> Iterator[pl.DataFrame]:
 
 
 def _address_ranges(store: Store) -> Iterator[tuple[str, str]]:
-    """Ranges of all addresses, from one to before another, that each have some of those with a position."""
+    """Ranges [first, end) that cover all addresses, each with about _ADDRESSES that have a position."""
     ends = store.query("sample_addresses", one_of=_ADDRESSES)["address"].to_list()
     return pairwise(["", *ends, _LAST_ADDRESS])
 
 
 def read_borrowing_between(store: Store, start: int, end: int) -> Iterator[pl.DataFrame]:
-    """The same items at all seconds of [start, end), each with the seconds in which it had this amount: from
-    `observed_at` to before `until`, null for the end of the range."""
+    """The items of `read_borrowing` at all seconds of [start, end). Each has its amount in [`observed_at`, `until`),
+    where null stands for the end of the range."""
     until = pl.col("observed_at").shift(-1).over(ITEM_KEY)
     for rows in _read_changes(store, _BORROWING, start, end):
         yield rows.sort(*ITEM_KEY, "observed_at").with_columns(until=until).filter(~pl.col("closed"))
 
 
 def read_gap(store: Store, start: int, end: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """All open items at a snapshot (unix second; 0 for the time before the first), in the columns of ITEM, and the keys
-    of those that have a row at the next one."""
+    """All open items at a snapshot `start` (unix second; 0 before the first), in the columns of ITEM, and the keys of
+    items that have a row at the next snapshot, `end`."""
     before, written = [NO_ITEMS], [NO_ITEMS.select(ITEM_KEY)]
     until = pl.col("observed_at")
     for rows in _read_changes(store, KINDS, start, end + 1):
@@ -240,8 +240,7 @@ def read_gap(store: Store, start: int, end: int) -> tuple[pl.DataFrame, pl.DataF
 
 
 def _read_changes(store: Store, kinds: Sequence[str], start: int, end: int) -> Iterator[pl.DataFrame]:
-    """The last row of each item up to the start of [start, end), and all later ones in it, by parts of the
-    addresses."""
+    """The last row of each item up to `start`, and all later rows in [start, end), by ranges of addresses."""
     of = {"kinds": list(kinds), "start": start, "end": end}
     for first, before in _address_ranges(store):
         rows = store.query("list_item_changes", _PLACEHOLDERS, **of, first=first, before=before)
@@ -249,14 +248,14 @@ def _read_changes(store: Store, kinds: Sequence[str], start: int, end: int) -> I
 
 
 def borrowing_of(items: pl.DataFrame) -> pl.DataFrame:
-    """The same items among all of a snapshot."""
+    """The items of a snapshot that `read_borrowing` reads."""
     return items.filter(pl.col("kind").is_in(_BORROWING)).select(_BORROWING_COLUMNS)
 
 
 def digests_of(items: pl.DataFrame) -> pl.DataFrame:
     """The digest of each address with items: address and digest. The order of items makes no difference.
 
-    The store keeps digests, so they are of bytes of our own: hashes of Polars differ between its versions.
+    The store keeps digests, so they hash bytes of our own: Polars' hashes differ between its versions.
     """
     fields = (pl.col(name).cast(pl.String).fill_null("") for name in _DIGESTED)
     texts = items.select(pl.concat_str(*fields, separator="|").cast(pl.Binary)).to_series()
@@ -265,19 +264,19 @@ def digests_of(items: pl.DataFrame) -> pl.DataFrame:
 
 
 def read_digests(store: Store) -> pl.DataFrame:
-    """The last digest of each address: address, digest and complete (whether its run was completed)."""
+    """The last digest of each address: address, digest, and complete (whether its commit is complete)."""
     return store.query("read_digests")
 
 
 def forget_digests(store: Store) -> None:
-    """Let no digest count any more. Call it before snapshots are taken out: what is then the newest may be another
-    state than the one before them, if it was added later."""
+    """Invalidate all digests. Call it before snapshots are removed: if a remaining snapshot was added late, digests may
+    differ from its state."""
     store.run("reset_digests", version=new_version(store))
 
 
 def activity_of(items: pl.DataFrame) -> dict[str, int]:
-    """The counts over items of a snapshot, of whole addresses. Debts without shares and deposits without receipts do
-    not count."""
+    """The counts over the items of whole addresses. Debts without shares and deposits without receipts do not
+    count."""
     nonzero = items.filter(pl.col("amount") != "0")
     debts = nonzero.filter(pl.col("kind") == "debt")
     return {
@@ -289,7 +288,7 @@ def activity_of(items: pl.DataFrame) -> dict[str, int]:
 
 
 def activity_rows(counts: Iterable[Mapping[str, int]], stated: Activity | None = None) -> SnapshotRows:
-    """The sums of counts over all parts of a snapshot, or what the source has `stated`."""
+    """The sums of counts over all partitions of a snapshot, or the counts that the source has `stated`."""
     sums = dict.fromkeys(_COUNTS, 0)
     for part in counts:
         sums = {name: sums[name] + count for name, count in part.items()}
@@ -300,35 +299,33 @@ def activity_rows(counts: Iterable[Mapping[str, int]], stated: Activity | None =
 
 
 def read_activity(store: Store, at: int) -> Activity:
-    """The users of the markets at a snapshot (unix second of a head of dataset positions); 0 without a snapshot."""
+    """The numbers of users at a snapshot (unix second); 0 without a snapshot."""
     for row in _SUMMARY.read(store, at):
         return Activity(row["borrowers"], row["borrower_accounts"], row["lenders"])
     return Activity(0, 0, 0)
 
 
 def knows_all_addresses(store: Store, at: int) -> bool:
-    """Whether a snapshot (unix second of a head of dataset positions) has those of all addresses."""
+    """Whether a snapshot (unix second) has the positions of all addresses."""
     return at not in partly_known_addresses(SnapshotRange(store, at, at + 1))
 
 
 def partly_known_addresses(snapshots: SnapshotRange) -> set[int]:
-    """The snapshots (unix seconds) among some that have positions of some addresses only. All have a position of those
-    who borrow or lend."""
+    """The snapshots (unix seconds) of a range that have positions of some addresses only: they count more borrowers or
+    lenders than addresses."""
     users = pl.max_horizontal("borrowers", "lenders")
     frames = snapshots.frames(_SUMMARY).items()
     return {second for second, rows in frames if rows.select((users > pl.col("addresses")).any()).item()}
 
 
 def read_position(store: Store, address: str, at: int) -> Position:
-    """The position of a (lower-case) address at a snapshot (unix second of a head of dataset positions).
-
-    Its parts are in the order of account, asset id and pool. It is empty for an address without a position.
-    """
+    """The position of a (lower-case) address at a snapshot (unix second), ordered by account, asset id and pool. Empty
+    for an address without a position."""
     return position_of(address, read_items(store, [address], at).select(POSITION_COLUMNS).rows())
 
 
 def read_positions(store: Store, address: str, seconds: Sequence[int]) -> list[Position]:
-    """The positions of a (lower-case) address at some ascending unix seconds, each as `read_position` has it."""
+    """The positions of a (lower-case) address at ascending unix seconds, each as from `read_position`."""
     starts = [0, *(second + 1 for second in seconds[:-1])]
     rows = store.query("list_position_changes", _PLACEHOLDERS, address=address, starts=starts, last=seconds[-1])
     rows = rows.sort("observed_at").with_columns(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
@@ -346,13 +343,13 @@ def read_positions(store: Store, address: str, seconds: Sequence[int]) -> list[P
 
 
 def read_example_address(store: Store, at: int) -> str | None:
-    """An address that had many kinds of items at a snapshot or before, at a bounded cost; None without positions."""
+    """An address that had many kinds of items at a snapshot or before; None without positions. The cost is bounded."""
     rows = store.query("find_example_address", at=at)
     return None if rows.is_empty() else str(rows["address"][0])
 
 
 def position_of(address: str, rows: Iterable[Sequence[Any]]) -> Position:
-    """The position with the given items, which have the columns of STATE and are in the order of ITEM_KEY."""
+    """The position of items in POSITION_COLUMNS and in the order of ITEM_KEY."""
     accounts: dict[int, dict[str, list[Holding]]] = {}
     held: list[tuple[str, int]] = []
     posted: dict[str, int] = {}

@@ -1,7 +1,7 @@
-"""Sums of loans, liquidations and flash loans in the store, and what changes of them when events do.
+"""Cumulative sums of loans, liquidations and flash loans, and how changes of events change them.
 
-Jobs, imports of events and what computes sums anew all do it here: from the events after a second, the last values by
-then, and the values that imports have brought, or a source has stated, since.
+Jobs, imports of events and recomputations sum up from a second on: the last values by then, the events since, and the
+values since that imports have brought or a source has stated.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ from analytics_service.store.datasets.observations import KEY, NO_OBSERVATIONS
 from analytics_service.store.ledger import last_snapshot_before, read_state
 from analytics_service.store.rollups import lookback_start
 
-# The history that events of an action are summed in.
+# The history that sums the events of an action.
 SUMMED: Mapping[Action, History] = {
     Action.BORROW: LOANS,
     Action.LIQUIDATE: LIQUIDATIONS,
@@ -38,8 +38,7 @@ TOTALS: Sequence[Series] = [(name, TOTAL) for name in _BY_NAME]
 
 @dataclass(frozen=True, slots=True)
 class _SummedEvent:
-    """An event that is summed, at a unix second, its USD value, 0 if that is unknown, and whether a file has brought
-    it."""
+    """An event that is summed: its unix second, its USD value (0 if unknown), and whether it comes from a file."""
 
     uuid: str
     action: Action
@@ -50,23 +49,23 @@ class _SummedEvent:
 
     @property
     def series(self) -> Sequence[Series]:
-        """The series in which it counts."""
+        """The series that sum the event."""
         return series_of(SUMMED[self.action], [self.asset_id])
 
 
 @dataclass(frozen=True, slots=True)
 class Loans:
-    """USD value of all loans so far, each at the time of the loan; flash loans are counted separately."""
+    """USD value of all loans so far, each valued at its time; flash loans are separate."""
 
     total: Decimal
     by_asset: Mapping[str, Decimal]
     flash: Decimal = ZERO
-    unpriced: Annotated[int, Count("Loans of unknown value, which the sums leave out")] = 0
+    unpriced: Annotated[int, Count("Loans of unknown value, which the sums do not include")] = 0
 
 
 @dataclass(frozen=True, slots=True)
 class SumChanges:
-    """Observations to add or replace, and the keys of those to take out."""
+    """Observations to add or replace, and keys of observations to delete."""
 
     added: pl.DataFrame
     removed: pl.DataFrame
@@ -77,22 +76,22 @@ class SumChanges:
 
 
 def series_of(history: History, asset_ids: Iterable[str]) -> list[Series]:
-    """The series of a history: the total, and those of assets if it has any."""
+    """The series of a history: the total, and a series for each asset if the history has them."""
     return [(history.name, asset_id) for asset_id in (TOTAL, *(asset_ids if history.by_asset else ()))]
 
 
 def action_of(history: History) -> Action:
-    """The action of the events that a history sums up."""
+    """The action of the events that a history sums."""
     return next(action for action, of in SUMMED.items() if of is history)
 
 
 def summed_seconds(changes: EventChanges) -> set[int]:
-    """The unix seconds at which changes of events change sums."""
+    """The unix seconds at which changed events change sums."""
     return {event.second for event in _summed([*changes.before, *changes.after])}
 
 
 def source_sums(totals: Totals) -> Sums:
-    """The sums that a source states, as far as it does."""
+    """The totals reported by a source, if any."""
     stated: dict[Series, Decimal] = {}
     for history, of in ((LOANS, totals.loans), (LIQUIDATIONS, totals.liquidations)):
         if of:
@@ -104,8 +103,8 @@ def source_sums(totals: Totals) -> Sums:
 
 
 def read_last_sums(store: Store, at: int) -> Sums:
-    """The last value of each series at or before a unix second, which may not be after the dataset's newest
-    observation. The cost grows with the history by one row a month only."""
+    """The last value of each series at or before a unix second, which must not be after the dataset's newest
+    observation. A month of history costs one row."""
     rows = store.query("read_last_sums", (), histories=list(_BY_NAME), **lookback_start(at + 1))
     return {(name, asset_id): usd for name, asset_id, usd in rows.iter_rows()}
 
@@ -118,7 +117,7 @@ def unsettled_from(store: Store, first: int) -> int:
 
 
 def read_loans(store: Store, at: int) -> Loans:
-    """The cumulative loans as of a unix second, at most the dataset's newest; assets in the order of ids."""
+    """The loans as of a unix second, at most the dataset's newest observation; assets in the order of ids."""
     values = read_last_sums(store, at)
     by_asset = {asset_id: usd for (name, asset_id), usd in values.items() if name == LOANS.name}
     unpriced = sum(store.query("count_unpriced_loans", end=at)["count"])
@@ -132,13 +131,12 @@ def changed_sums(
     *,
     stated: Mapping[int, Sums] | None = None,
     ticks: Mapping[int, Iterable[Series]] | None = None,
-    refused: type[UserError | UserError] = UserError,
+    refused: type[UserError] = UserError,
 ) -> SumChanges:
-    """What the observations from a second on will be, as far as they are not stored yet.
+    """Changes of the stored observations from a second on. `refused` is raised if a sum would decrease.
 
-    `changes` are those of stored events from then on. The source states values, by second: what happens since it
-    does counts in these, and not as events. At `ticks`, series begin that have no value yet. `refused` is raised if a
-    sum would fall.
+    `changes` are changes of stored events since. `stated` has values by second: events after a source's first
+    statement count in the statements only. At `ticks`, series begin that have no value yet.
     """
     stated, due = stated or {}, defaultdict[int, set[Series]](set)
     for second, series in (ticks or {}).items():
@@ -148,7 +146,7 @@ def changed_sums(
     given: dict[int, dict[Series, Decimal]] = defaultdict(dict)
     spans: dict[str, list[int]] = defaultdict(list)
     parts = {"list_given_values": named_query("list_given_values", ())}
-    # What was stated at the last second before counts for the events since.
+    # A statement at the last second before includes the events since.
     since = max(start - 1, 0)
     for name, asset_id, second, usd, is_given, is_stated in store.query(
         "list_sums_since", parts, histories=list(_BY_NAME), start=since
@@ -186,8 +184,8 @@ def changed_sums(
 
 
 def past_sums(store: Store, first: int, stated: Mapping[int, Sums], listed: Iterable[Series]) -> SumChanges:
-    """The observations of snapshots from the unix second `first` on, before the dataset's newest: what the source
-    states, and the series that it lists and that have no value by then. SnapshotRefused if a sum would fall."""
+    """The observations of snapshots before the dataset's newest, from the unix second `first` on: stated values, and a
+    0 for listed series without a value by then. UserError if a sum would decrease."""
     by_now = read_last_sums(store, first)
     values = dict.fromkeys(((series, first) for series in listed if series not in by_now), ZERO)
     if any(stated.values()):
@@ -206,14 +204,14 @@ def _frame(values: Mapping[tuple[Series, int], Decimal]) -> pl.DataFrame:
 
 
 def _stored(store: Store, start: int) -> Iterator[_SummedEvent]:
-    """The stored events that are summed, from a unix second on."""
+    """Stored events that are summed, from a unix second on."""
     rows = store.query("list_summed_events", actions=list(SUMMED), start=start)
     for uuid, action, asset_id, second, usd, of_file in rows.iter_rows():
         yield _SummedEvent(uuid, Action(action), asset_id, second, Usd.encode(usd), of_file)
 
 
 def _summed(events: Iterable[StoredEvent]) -> Iterator[_SummedEvent]:
-    """The events that are summed. Of a liquidation, that is the repaid debt."""
+    """Events that are summed. A liquidation counts with its repaid debt."""
     for each in events:
         event, of_file = each.event, each.origin is not EventOrigin.SOURCE
         if event.action in SUMMED and event.leg is not Leg.COLLATERAL:
@@ -222,26 +220,25 @@ def _summed(events: Iterable[StoredEvent]) -> Iterator[_SummedEvent]:
 
 
 def _is_stated(event: _SummedEvent, seconds: Sequence[int]) -> bool:
-    """Whether an event counts in what its source states at some seconds: from the first of them on any event does, and
-    before only those that the source itself has told."""
+    """Whether the sums that a source states at `seconds` include an event: any event after the first of these, but
+    earlier events only if the source itself reported them."""
     if not seconds or event.second > max(seconds):
         return False
     return event.second > min(seconds) or not event.of_file
 
 
 def _describe_decrease(fall: Decrease, stated: Mapping[int, Sums]) -> str:
-    """Why sums cannot be stored, and what to do."""
     (name, asset_id), at = fall.series, format_instant(from_unix(fall.second))
     slug, difference = _BY_NAME[name].slug, subtract(fall.usd, fall.less)
-    never = f"{slug} of {asset_id or 'all assets'} never falls"
+    never = f"{slug} of {asset_id or 'all assets'} must not decrease"
     if fall.series in stated.get(fall.second, {}):
         return (
-            f"{never}: {round_decimal(fall.less):f} USD, as the source states for {at}, is {difference} less than the "
-            f"store's {round_decimal(fall.usd):f} before. Import the earlier values again, less that offset, or take "
-            f"them out with `analytics-service remove {slug}`."
+            f"{never}: the source reports {round_decimal(fall.less):f} USD for {at}, {difference} less than the "
+            f"{round_decimal(fall.usd):f} stored before. Import the earlier values again, lower by this difference, or "
+            f"remove them with `analytics-service remove {slug}`."
         )
     return (
-        f"{never}: it would be {round_decimal(fall.usd):f} USD before {at}, and an import has "
-        f"{round_decimal(fall.less):f} then, {difference} less. Import values that are higher by that offset, or take "
-        f"them out with `analytics-service remove {slug}`."
+        f"{never}: it would be {round_decimal(fall.usd):f} USD before {at}, but an import has "
+        f"{round_decimal(fall.less):f} then, {difference} less. Import values that are higher by this difference, or "
+        f"remove them with `analytics-service remove {slug}`."
     )
