@@ -1,7 +1,7 @@
--- The user for people that `analytics-service migrate --researcher NAME` makes on a ClickHouse of your own. It reads, has
--- half of the processors and a quarter of the memory, and writes nothing but temporary files of its queries. Run again,
--- it renews limits and grants, and keeps the password. The embedded server's user `researcher` has the same rights, and
--- reads all databases.
+-- The user for people that `analytics-service migrate --researcher NAME` creates on your own ClickHouse. It may read, has
+-- half of the processors and a quarter of the memory, and writes nothing but temporary files of its queries. Running the
+-- command again renews limits and grants, and keeps the password. The embedded server's user `researcher` has equal
+-- rights, and reads all databases.
 
 CREATE SETTINGS PROFILE IF NOT EXISTS analytics_researcher{on_cluster};
 
@@ -14,11 +14,11 @@ ALTER SETTINGS PROFILE analytics_researcher{on_cluster} SETTINGS
 CREATE USER IF NOT EXISTS {user}{on_cluster} IDENTIFIED WITH sha256_hash BY '{hash}'
     DEFAULT DATABASE {database} SETTINGS PROFILE 'analytics_researcher';
 
--- Earlier versions allowed more. Who may create tables may also create materialized views, which run within the service's
--- inserts, and fail or delay them.
+-- Replaces grants of earlier versions. A user who may create tables may also create materialized views, which run within
+-- the service's INSERTs, and make them fail or wait.
 GRANT{on_cluster} SELECT ON {readable} TO {user} WITH REPLACE OPTION;
 
--- Everybody may read what is harmless in `system`; of these two, a user sees their own queries and what they may read.
+-- Every user may read harmless tables of `system`. In these two, a user sees only readable tables and own queries.
 GRANT{on_cluster} SELECT ON system.parts TO {user};
 
 GRANT{on_cluster} SELECT ON system.processes TO {user};

@@ -1,6 +1,6 @@
--- The embedded server keeps its own log of queries for an hour, and loses it when it ends. What an operator needs later
--- is kept here for a week: queries that failed or took 100 ms or longer, at most the twenty longest of each five seconds.
--- Of researchers, the server's own log has only those that took ten seconds.
+-- The embedded server keeps its own log of queries for an hour, and loses it when it ends. This table keeps queries for a
+-- week that failed or took 100 ms or longer, at most the twenty longest of each five seconds. From researchers, the
+-- server logs only queries of ten seconds or longer.
 
 CREATE DATABASE IF NOT EXISTS service_log;
 

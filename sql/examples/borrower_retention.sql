@@ -1,4 +1,4 @@
--- How many borrowers come back? By month of the first loan: those who took another loan so many months later.
+-- How many borrowers come back? By month of the first loan: borrowers with another loan after each number of months.
 SELECT cohort, dateDiff('month', cohort, month) AS months_later, count() AS borrowers,
     round(borrowers / max(borrowers) OVER (PARTITION BY cohort), 4) AS share
 FROM

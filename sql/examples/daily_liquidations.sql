@@ -1,5 +1,5 @@
 -- How much debt of each asset did liquidations repay on each of the last 30 days, and today?
--- USD are of those whose value is known; `unpriced` is the number of the others. The collateral taken is the other leg.
+-- USD include liquidations of known value; `unpriced` counts the others. The seized collateral is the other leg.
 SELECT toDate(time) AS day, asset_id, symbol, count() AS liquidations, sum(e.units) AS units, sum(e.usd) AS usd,
     countIf(e.usd IS NULL) AS unpriced
 FROM events AS e

@@ -1,5 +1,5 @@
 -- On how many of the 90 days before today would each account, as it is now, have had a health below 1.1?
--- An estimate: what it has and owes now, at the prices and LTVs at the end of each day, if known, without boosts.
+-- An estimate: present collateral and debt at the known prices and LTVs at the end of each day, without boosts.
 SELECT address, account_index, countIf(round(health, 12) < 1.1) AS days, round(min(health), 4) AS least_health
 FROM
 (

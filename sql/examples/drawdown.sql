@@ -1,5 +1,5 @@
 -- What was the drawdown of each asset in the last 90 days? The largest fall from an earlier peak, as a fraction of it.
--- By the price at the end of each hour; one without a price has that of the hour before.
+-- By the price at the end of each hour, carried forward if there was none.
 SELECT asset_id, symbol, round(max(fall), 6) AS drawdown, argMax(hour, fall) AS lowest_in
 FROM
 (

@@ -1,5 +1,5 @@
--- What was the price of the asset at each event of the last week? The last one by then, and its age in seconds.
--- Null where there was none in the 30 days before that week, as of receipt tokens, whose prices follow from others.
+-- What was the price of the asset at each event of the last week? The last price by then, and its age in seconds.
+-- Null if there was none in the 30 days before that week, such as for receipt tokens, whose prices follow from others.
 SELECT e.time AS time, id, action, leg, e.asset_id AS asset_id, symbol, units, p.price AS price,
     dateDiff('second', p.observed_at, e.time) AS age
 FROM (SELECT * FROM events WHERE time >= now('UTC') - INTERVAL 7 DAY) AS e
@@ -10,5 +10,5 @@ ASOF LEFT JOIN
     WHERE observed_at >= now('UTC') - INTERVAL 37 DAY
 ) AS p ON p.asset_id = e.asset_id AND p.observed_at <= e.time
 ORDER BY e.time, e.id
--- Without this, a price that is missing is 0.
+-- Without this, a missing price is 0.
 SETTINGS join_use_nulls = 1;

@@ -1,5 +1,5 @@
 -- How volatile was each asset over the last week? Standard deviation of its log returns from one hour to the next.
--- Of hours that are over and have a price: in the others, the last price is only carried on.
+-- Only complete hours with a price count: in others, the last price is carried forward.
 SELECT asset_id, symbol, count() AS returns, round(stddevSamp(log(close / earlier.1)), 6) AS volatility
 FROM
 (

@@ -1,5 +1,5 @@
 -- How much interest did lenders earn and borrowers owe in each of the last 12 months, by asset, in USD? An estimate by
--- days: the rise of the redemption ratio above its highest, times the earlier deposits; the earlier debt at its rate.
+-- days: the rise of the redemption ratio above its maximum, times earlier deposits; earlier debt times its rate.
 SELECT toStartOfMonth(observed_at) AS month, asset_id, symbol,
     round(sum(was.2 * greatest(redemption_ratio - highest, 0) / was.3), 2) AS earned_usd,
     round(sum(was.4 * was.5 * dateDiff('second', was.1, observed_at)) / 31536000, 2) AS owed_usd

@@ -1,5 +1,5 @@
--- What was the lend APR of each asset in each of the last 12 months, weighted by the time that each rate held?
--- The mean of the means of its days, from that of its first rate on, and without today.
+-- What was the lend APR of each asset in each of the last 12 months, weighted by time?
+-- The mean of daily means, from the day of its first rate on, and without today.
 SELECT toStartOfMonth(day) AS month, asset_id, symbol, round(avg(mean), 6) AS mean_apr
 FROM lend_rate_daily
 WHERE day >= toStartOfMonth(now('UTC')) - INTERVAL 11 MONTH

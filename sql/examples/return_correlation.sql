@@ -1,5 +1,5 @@
 -- How do the daily returns of assets correlate? Log returns of 90 days, for each pair of assets whose prices move.
--- Of UTC days that are over and have a price, as has the day before.
+-- Only complete UTC days with a price count, after a day with a price.
 WITH returns AS
 (
     SELECT *, lagInFrame((close, day)) OVER (PARTITION BY asset_id ORDER BY day) AS earlier,

@@ -1,6 +1,6 @@
 -- What was the net flow of deposits of each asset in each of the last 26 weeks (Monday to Sunday, UTC), in USD?
--- Of events whose value is known; `unpriced` is the number of the others. toMonday(time) is toStartOfWeek(time, 1):
--- weeks of mode 1 begin on Monday, and those of its default, 0, on Sunday.
+-- Sums include events of known value; `unpriced` counts the others. toMonday(time) is toStartOfWeek(time, 1): weeks of
+-- mode 1 begin on Monday, weeks of the default mode, 0, on Sunday.
 SELECT toMonday(time) AS week, asset_id, symbol, sum(if(action = 'lend', usd, 0)) AS lent_usd,
     sum(if(action = 'redeem', usd, 0)) AS redeemed_usd, lent_usd - redeemed_usd AS net_usd,
     countIf(usd IS NULL) AS unpriced

@@ -1,37 +1,37 @@
 -- Migrations, tables, exports, backups, disks and users.
 
 -- name: read_migrations
--- Which migrations were applied to this database?
+-- The migrations that were applied to this database.
 SELECT number, name, toString(checksum) AS checksum
 FROM schema_migration FINAL
 ORDER BY number
 
 -- name: list_tables
--- Which tables and views does the database have, and how many bytes has each on the disk?
+-- The tables and views of the database, with their bytes on disk.
 SELECT name, ifNull(total_bytes, 0) AS bytes
 FROM system.tables
 WHERE database = currentDatabase()
 ORDER BY name
 
 -- name: list_databases
--- Which databases does the server have?
+-- The databases of the server.
 SELECT name
 FROM system.databases
 
 -- name: read_view_query
--- What does a view select?
+-- The SELECT of a view.
 SELECT as_select AS query
 FROM system.tables
 WHERE database = currentDatabase()
   AND name = {view:String}
 
 -- name: count_rows
--- How many rows does a table have? Repeated ones count until they are merged.
+-- The number of rows of a table. Duplicates count until they are merged.
 SELECT count() AS rows
 FROM {table:Identifier}
 
 -- name: list_export_columns
--- Which columns does each view have? One that takes parameters has none.
+-- The columns of each view. A view with parameters has none.
 SELECT table AS view, name, type
 FROM system.columns
 WHERE database = currentDatabase()
@@ -42,7 +42,7 @@ WHERE database = currentDatabase()
 ORDER BY view, position
 
 -- name: read_export_rows
--- The rows of a view in a span of time, in types that all readers of its formats know. Sorting uses the disk of ClickHouse
+-- The rows of a view in a range of time, in types that all readers of its formats know. Sorting uses ClickHouse's disk
 -- rather than more memory.
 SELECT {columns}
 FROM {view} AS v
@@ -53,7 +53,7 @@ SETTINGS
     max_bytes_before_external_sort = 268435456
 
 -- name: read_backup_progress
--- How far is a BACKUP or RESTORE, and why did it fail?
+-- The progress of a BACKUP or RESTORE, and why it failed.
 SELECT
     toString(status) AS status,
     error,
@@ -66,12 +66,12 @@ WHERE id = {id:String}
 KILL QUERY WHERE query_id IN (SELECT query_id FROM system.backups WHERE id = {id:String}) SYNC
 
 -- name: check_table
--- Are all files of a table as they were written?
+-- Checks the checksums of all files of a table.
 CHECK TABLE {table}
 SETTINGS check_query_single_value_result = 1
 
 -- name: read_disk_space
--- How many bytes can still be written on that of the servers' disks with the least share of them, and how many has it?
+-- The free and total bytes of the disk with the least share of free space, over all servers.
 SELECT unreserved_space AS free, total_space AS total
 FROM {from}
 WHERE name = 'default'
@@ -80,14 +80,14 @@ LIMIT 1
 SETTINGS skip_unavailable_shards = 1
 
 -- name: read_free_room
--- How many bytes are free on ClickHouse's disk? What is to stay free does not count.
+-- The free bytes of ClickHouse's disk, less the space that it keeps free.
 SELECT unreserved_space AS bytes
 FROM system.disks
 WHERE name = 'default'
 
 -- name: read_researcher_limits
--- Half of the processors and a quarter of the memory, for a researcher's limits; the settings that the server has;
--- whether there is a user of that name, and whether `migrate --researcher` has made it.
+-- Half of the processors and a quarter of the memory, for a researcher's limits; the settings of the server; whether a
+-- user of that name exists, and whether `migrate --researcher` created it.
 SELECT
     greatest(1, intDiv(toUInt64(getSetting('max_threads')), 2)) AS threads,
     intDiv(toUInt64((SELECT value FROM system.server_settings WHERE name = 'max_server_memory_usage')), 4) AS memory,

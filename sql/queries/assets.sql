@@ -1,9 +1,9 @@
--- Definitions of assets, and where their ids are stored.
+-- Definitions of assets, and columns with their ids.
 
 -- name: list_assets
--- How was each asset defined at an instant and a version of the ledger, and which other symbols has it had? Assets that
--- were first defined later, by instant or up to another version, have their first definition. An asset that is not listed
--- now was listed until the latest instant that any run saw, whichever of them was written last; so view all_assets has it.
+-- Each asset as defined at an instant and a version of the ledger, with its former symbols. Assets that were first
+-- defined later, by instant or up to `max_version`, have their first definition. An asset that is not listed now was
+-- listed until the latest instant that any commit saw, as in the view all_assets.
 SELECT
     a.* REPLACE (
         if(a.listed_until < toDateTime(4294967295), last_listed, a.listed_until) AS listed_until,
@@ -21,14 +21,15 @@ ORDER BY
 LIMIT 1 BY id
 
 -- name: list_definitions
--- All definitions of each asset, in the order in which they count; of those from the same instant on, the last.
+-- All definitions of each asset, in the order of their instants; the last definition of an instant wins.
 SELECT *, emptyArrayString() AS former_symbols
 FROM asset_definition
 ORDER BY id, defined_at, version DESC
 LIMIT 1 BY id, defined_at
 
 -- name: list_asset_columns
--- Which columns hold asset ids? Rollups repeat those of their tables, and reading all positions would take long.
+-- The columns with asset ids, without rollups, which repeat the ids of observations, and positions, which take long to
+-- read.
 SELECT table, name AS column
 FROM system.columns
 WHERE database = currentDatabase()
@@ -38,14 +39,14 @@ WHERE database = currentDatabase()
 ORDER BY table
 
 -- name: list_asset_ids
--- Which asset ids does a column hold?
+-- The asset ids in a column.
 SELECT DISTINCT toString({column:Identifier}) AS asset_id
 FROM {table:Identifier}
 
 -- name: show_assets
--- Raises the version of a dataset's head, unless it is above those of all definitions: with a row of the ledger of its own,
--- which brings no observations and is of the source of the newest run. It begins where the oldest import does, because
--- imports bring such definitions; without imports, at the newest observation.
+-- Raises the version of a dataset's head above those of all definitions, unless it is above them, by a ledger row of
+-- its own. This row brings no observations, and has the source of the newest commit. It begins where the oldest import
+-- does, because imports bring such definitions; without imports, at the newest observation.
 INSERT INTO snapshot (dataset, at, kind, first_observed_at, last_observed_at, source, version, simulated)
 SELECT
     dataset,
@@ -65,8 +66,8 @@ WHERE dataset = {dataset:String}
 GROUP BY dataset
 
 -- name: announce_assets
--- Announces each row of the ledger that shows definitions, and was not announced yet, as a rewrite that has finished: a past
--- moment may have more assets now.
+-- Announces each ledger row that shows definitions as a finished rewrite, unless it was announced: a past moment may
+-- have more assets now.
 INSERT INTO rewrite (dataset, version, finished)
 SELECT DISTINCT dataset, version, 1
 FROM snapshot

@@ -1,19 +1,19 @@
--- How the tables are spread over servers.
+-- How a cluster stores the tables.
 
 -- name: read_table_engines
--- Which engine does a database have, and which its table of observations, if there are any?
+-- The engine of a database, and of its table of observations, if they exist.
 SELECT
     (SELECT engine FROM system.databases WHERE name = {database:String}) AS engine,
     (SELECT engine FROM system.tables WHERE database = {database:String} AND name = 'observation') AS table_engine
 
 -- name: count_shards
--- How many shards does a cluster have? None if the server does not know it.
+-- The number of shards of a cluster; 0 if the server does not know it.
 SELECT uniqExact(shard_num) AS shards
 FROM system.clusters
 WHERE cluster = {cluster:String}
 
 -- name: read_shards
--- Which shards does a cluster have, in order: the weight of each, and its servers? And which are recorded?
+-- The shards of a cluster, in order, each with its weight and servers, and the recorded shards.
 SELECT
     (
         SELECT arrayStringConcat(groupArray(shard), ' | ')

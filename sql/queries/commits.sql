@@ -1,10 +1,9 @@
--- What a run must know before it begins, and the conditions of its INSERTs.
+-- The base of a commit, and the conditions of its INSERTs.
 
 -- name: read_commit_base
--- What does a run need to know before it begins? Which of some instants its dataset has completed, the newest state of the
--- dataset (none before its first run), whose data the store takes (nobody's yet if there is none), which migrations were
--- applied, a version, what runs that have died have left, and the time by the clock of ClickHouse. One row, made of the
--- queries that ask for each of these.
+-- The base of a commit, in one row: which instants the dataset has completed, its head (none before the first commit),
+-- the owner of the store (none before the first commit), the applied migrations, a new version, orphans of dead
+-- commits, and ClickHouse's time.
 SELECT
     (
         SELECT groupUniqArray(toUnixTimestamp(at))
@@ -26,8 +25,8 @@ SELECT
 SETTINGS max_threads = 1
 
 -- name: count_orphans
--- Which observations of a dataset, of the day before its newest one, have runs written that have died: the oldest of them,
--- and how many? All that runs before a version have written, if the dataset has no completed run.
+-- The oldest observation, and the number of observations, that dead commits have left in the day before a dataset's
+-- head. Without a head, all observations below a version are orphans.
 WITH (SELECT (max(version), max(last_observed_at)) FROM snapshot_head WHERE dataset = {dataset:String}) AS head
 SELECT toUnixTimestamp(minOrNull(observed_at)) AS oldest, count() AS rows
 FROM observation
@@ -37,13 +36,13 @@ WHERE history IN {histories:Array(String)}
   AND (head.1 = 0 OR (observed_at <= head.2 AND observed_at > head.2 - INTERVAL 1 DAY))
 
 -- name: check_runs_unchanged
--- Has no other run of a dataset been completed since one began? Then it appends to the end that it has read.
+-- Has no other commit of the dataset completed since this commit began? Then it appends to the end that it has read.
 SELECT sum(runs) = {runs:UInt64}
 FROM snapshot_head
 WHERE dataset = {dataset:String}
 
 -- name: check_instants_free
--- Has nobody completed any of some instants? Later ones may be completed at the same time, as beside a rewrite.
+-- Are none of the instants complete? Later instants may complete at the same time, as beside a rewrite.
 SELECT count() = 0
 FROM snapshot
 WHERE dataset = {dataset:String}
@@ -51,7 +50,7 @@ WHERE dataset = {dataset:String}
   AND at IN (SELECT toDateTime(arrayJoin({instants:Array(UInt32)}), 'UTC'))
 
 -- name: check_instants_complete
--- Are all of some instants still complete, and none completed anew since a run began? Then it may replace their snapshots.
+-- Are all of the instants still complete, by commits from before this commit? Then it may replace their snapshots.
 SELECT uniqExact(at) = length({instants:Array(UInt32)}) AND max(version) < {version:UInt64}
 FROM snapshot
 WHERE dataset = {dataset:String}
@@ -59,13 +58,14 @@ WHERE dataset = {dataset:String}
   AND at IN (SELECT toDateTime(arrayJoin({instants:Array(UInt32)}), 'UTC'))
 
 -- name: check_no_later_run
--- Has no later run begun to write the same snapshots? Its observations would replace those of an earlier one.
+-- Has no later commit begun to write these snapshots? Its observations would replace those of this commit.
 SELECT count() = 0
 FROM {state:Identifier}
 WHERE observed_at IN (SELECT toDateTime(arrayJoin({instants:Array(UInt32)}), 'UTC'))
   AND version > {version:UInt64}
 
 -- name: check_nothing_added
--- Has no earlier run written observations before the head since one began? If it has died, rollups would lack them.
+-- Has no earlier commit written observations before the head since this commit began? If it died, rollups would lack
+-- them.
 SELECT rows <= {left:UInt64}
 FROM ({count_orphans})

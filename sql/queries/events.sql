@@ -1,9 +1,9 @@
--- Events of addresses, and the sums that they add up to.
+-- Events of addresses, and their sums.
 
 -- name: list_events
--- Which events of all addresses come next, before an instant? Every row for an event that matches, the greatest version
--- first. The sort key begins with the address, so the columns that select are read whole: a few bytes of each event. The
--- page ends with the second of its last row, and all other columns are read of the rows up to there.
+-- The next events of all addresses before an instant: every matching row of an event, the greatest version first. The
+-- sort key begins with the address, so the columns of conditions are read whole: a few bytes of each event. The page
+-- ends with the second of its last row, and the other columns are read for these rows only.
 SELECT {columns}, version, removed
 FROM event_version
 PREWHERE at >= toDateTime({start:UInt32}, 'UTC') AND at < toDateTime({end:UInt32}, 'UTC')
@@ -27,9 +27,9 @@ ORDER BY at {order}, uuid {order}, version DESC
 LIMIT {limit:UInt32}
 
 -- name: list_address_events
--- Which events of an address come next, before an instant? Of several rows for one event, the one with the greatest
--- version, unless that takes it out. Rows are read in the order of the sort key, in small blocks and without reading ahead,
--- so a page reads little more than it shows.
+-- The next events of an address before an instant: the greatest version of each event, unless it removes the event.
+-- Rows are read in the order of the sort key, in small blocks and without reading ahead, so that a page reads few rows
+-- beyond its own.
 SELECT {columns}
 FROM
 (
@@ -48,8 +48,8 @@ LIMIT {limit:UInt32}
 SETTINGS max_threads = 1, max_block_size = 256, optimize_read_in_order = 1, read_in_order_use_buffering = 0
 
 -- name: find_event
--- When was an event, of an address or of any? The index on uuid leaves few rows to read. One that has gone has the place
--- where it was, so that a list goes on after it.
+-- The instant of an event, of an address or of any. The index on uuid leaves few rows to read. A removed event keeps
+-- its place, so that a list continues after it.
 SELECT at
 FROM event_version
 WHERE {whose}
@@ -60,7 +60,7 @@ LIMIT 1
 SETTINGS max_threads = 1, max_block_size = 256
 
 -- name: count_events
--- How many events were there before an instant, of an address or of all?
+-- The number of events before an instant, of an address or of all.
 SELECT count() AS count
 FROM event_version FINAL
 WHERE {whose}
@@ -70,8 +70,8 @@ WHERE {whose}
   AND (empty({assets:Array(String)}) OR asset_id IN {assets:Array(String)})
 
 -- name: find_stored_events
--- Which events are stored, of a range of time or with some names, and who has brought each? Of several rows for one event
--- at an instant, the one with the greatest version, unless that takes it out.
+-- The stored events of a range of time or with some ids, and their origin: the greatest version of each event at an
+-- instant, unless it removes the event.
 SELECT {columns}, origin
 FROM
 (
@@ -84,7 +84,7 @@ FROM
 WHERE NOT removed
 
 -- name: read_event_versions
--- Which row is the last of each event of some addresses at some seconds?
+-- The last version of each event of some addresses at some seconds.
 SELECT address, at, uuid, max(version) AS version
 FROM event_version
 WHERE address IN {addresses:Array(String)}
@@ -92,8 +92,8 @@ WHERE address IN {addresses:Array(String)}
 GROUP BY address, at, uuid
 
 -- name: list_summed_events
--- Which events that are summed happened at or after an instant? Of a liquidation, the debt that it repaid. The sort key
--- begins with the address, so the times of all events are read, and all else of those since.
+-- The summed events at or after an instant; a liquidation counts with its repaid debt. The sort key begins with the
+-- address, so the times of all events are read, and the other columns of matching events.
 SELECT
     uuid,
     action,
@@ -109,7 +109,7 @@ WHERE action IN {actions:Array(String)}
 ORDER BY at, uuid
 
 -- name: count_unpriced_loans
--- How many loans by a unix second have no value? FINAL reads no more than the events that have had none in some version.
+-- The number of loans before an instant without a value. FINAL reads only events that lacked a value in some version.
 SELECT count() AS count
 FROM event_version FINAL
 WHERE (address, at, uuid) IN
@@ -124,9 +124,8 @@ WHERE (address, at, uuid) IN
   AND NOT removed
 
 -- name: read_last_sums
--- What is the last value of each series of some cumulative histories before an instant, however long ago? Few rows,
--- whatever the length of the history: rollups of months before the instant's month, of days before its day, of 15 minutes
--- before its 15 minutes, then observations.
+-- The last value of each series of cumulative histories before an instant, however long ago. It reads few rows: rollups
+-- of months before the instant's month, of days before its day, of 15 minutes before its 15 minutes, then observations.
 SELECT history, asset_id, argMax(p.close, p.last_at) AS value
 FROM
 (
@@ -150,8 +149,8 @@ GROUP BY history, asset_id
 ORDER BY history, asset_id
 
 -- name: list_sums_since
--- Which observations of some histories of loans are there at or after an instant? Were they given as such, rather than
--- summed up from events, and did a source state them?
+-- The observations of histories of loans at or after an instant: whether they were given instead of summed from events,
+-- and whether a source stated them.
 SELECT
     history,
     asset_id,
@@ -169,8 +168,7 @@ WHERE history IN {histories:Array(String)}
   AND observed_at >= toDateTime({start:UInt32}, 'UTC')
 
 -- name: list_given_values
--- Which versions of loans have values of which histories that were imported as such, or stated by a source? All others are
--- sums of events.
+-- The versions of loans with given values: imported, or stated by a source. All others are sums of events.
 SELECT version, arrayJoin(if(kind = 'import', ['loans_originated', 'liquidations', 'flash_loans'], reported_histories)) AS history
 FROM snapshot
 WHERE dataset = 'loans'

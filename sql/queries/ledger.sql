@@ -1,10 +1,10 @@
--- What the ledger lists: runs, heads, the owner of the store, and what schedulers report.
+-- The ledger: commits, heads, the owner of the store, and reports of schedulers.
 
 -- name: read_ledger
--- What is the newest snapshot of each dataset, which rewrites of it are unfinished, how many have finished, and what are the
--- sources of its runs? Finished rewrites are one row, with version 0; `at` is when the last was announced. Rewrites are
--- read first: a head that has the runs of a finished rewrite may come with too low a count of rewrites, and is then
--- refused, but never the other way round. `now` is the time by this clock.
+-- The head of each dataset, unfinished rewrites, the number of finished rewrites, and the sources of commits. Finished
+-- rewrites are one row, with version 0 and `at` the last announcement. Rewrites are read first: a head that includes
+-- the commits of a rewrite may come with too low a count of rewrites, and is then rejected, but never the other way
+-- round. `now` is ClickHouse's clock.
 SELECT
     'rewrite' AS how,
     dataset,
@@ -30,17 +30,17 @@ FROM loss AS l FINAL
 SETTINGS max_threads = 1
 
 -- name: read_head
--- What is the newest completed state of a dataset? Without its count of rewrites, which costs more.
+-- The head of a dataset, without its count of rewrites, which costs more.
 SELECT at, last_observed_at, version, runs
 FROM snapshot_head FINAL
 WHERE dataset = {dataset:String}
 SETTINGS max_threads = 1
 
 -- name: read_present_head
--- Of a dataset whose newest snapshot is from the future, after an instant: what are the newest snapshot and the newest
--- observation up to then, and the first snapshot after it? 0 stands for none. Observations of imports count up to the
--- present minute, so that the dataset does not change every second. All is read by the order of the table: the newest
--- observation is in one of the last snapshots, or in an import that is not older.
+-- For a dataset whose newest snapshot is from the future: the newest snapshot and observation up to an instant, and the
+-- first snapshot after it; 0 for none. Observations of imports count up to the present minute, so that the head does
+-- not change every second. Reads in the order of the table: the newest observation is in one of the last snapshots, or
+-- in an import that is not older.
 WITH snapshots AS
 (
     SELECT at, last_observed_at AS observed_at, false AS later
@@ -72,8 +72,8 @@ FROM
 SETTINGS max_threads = 1
 
 -- name: derive_head
--- How far does a dataset reach by what its runs have left: the newest snapshot and observation, and the sources? One that has
--- values only reaches no further than its newest observation.
+-- A dataset's head by the remaining commits: its newest snapshot and observation, and its sources. A dataset with
+-- histories only ends at its newest observation.
 SELECT
     max(s.at) AS at,
     {newest} AS last_observed_at,
@@ -84,15 +84,15 @@ WHERE dataset = '{dataset}'
   AND kind IN ('job', 'backfill', 'import')
 
 -- name: compare_head
--- Does a dataset's head exceed what its runs have left, and have they left any?
+-- Does a dataset's head exceed its remaining commits, and are there any?
 SELECT e.version > 0 AS has_runs,
     h.at > e.at OR h.last_observed_at > e.last_observed_at OR arraySort(h.sources) != arraySort(e.sources) AS exceeds
 FROM (SELECT * FROM snapshot_head FINAL WHERE dataset = '{dataset}') AS h
 CROSS JOIN ({ends}) AS e
 
 -- name: lower_head
--- Lowers a dataset's head to what its runs have left; none of its numbers would fall by itself. A run that is listed at the
--- same time may be lowered, too: raise_head follows.
+-- Lowers a dataset's head to its remaining commits; none of its aggregates would decrease by itself. It may also undo a
+-- commit that is listed at the same time, so raise_head follows.
 ALTER TABLE snapshot_head
 UPDATE
     at = least(at, (SELECT at FROM ({ends}))),
@@ -102,14 +102,14 @@ WHERE dataset = '{dataset}'
 SETTINGS mutations_sync = 2, mutations_execute_subqueries_on_initiator = 1
 
 -- name: raise_head
--- Raises a dataset's head to what its runs have left, if there are any. It counts no runs anew.
+-- Raises a dataset's head to its remaining commits, if there are any, without counting them again.
 INSERT INTO snapshot_head (dataset, at, last_observed_at, version, runs, sources)
 SELECT '{dataset}', at, last_observed_at, version, 0, sources
 FROM ({ends})
 WHERE version > 0
 
 -- name: clear_ledger
--- Deletes rows of a dataset in the ledger, or its head, if no run is left of those before a rewrite. Runs that are listed
+-- Deletes a dataset's ledger rows, or its head, if no commit from before a rewrite is left. Commits that are listed
 -- meanwhile have greater versions.
 DELETE FROM {table}
 WHERE dataset = '{dataset}'
@@ -118,7 +118,7 @@ WHERE dataset = '{dataset}'
 SETTINGS lightweight_deletes_sync = 2, mutations_execute_subqueries_on_initiator = 1
 
 -- name: make_version
--- A version for what is written now: the time, or a number after the greatest version that there is.
+-- A version for new rows: the time, or the greatest version of the store plus one.
 SELECT greatest(
     toUInt64(toUnixTimestamp64Nano(now64(9))),
     (SELECT max(version) FROM (SELECT version FROM snapshot_head UNION ALL SELECT version FROM asset_definition))
@@ -127,21 +127,21 @@ SELECT greatest(
 SETTINGS max_threads = 1
 
 -- name: read_owner
--- Whose data does the store take, and which source is its own? Nothing before the first run.
+-- The owner of the store, and its source; nothing before the first commit.
 SELECT name, source, toUnixTimestamp64Micro(claimed_at) AS claimed_at
 FROM owner AS o
 ORDER BY o.claimed_at DESC
 LIMIT 1
 
 -- name: insert_owner
--- Claims the store for an owner and a source, in place of the claim that was made at an instant. Of all such claims
--- only the first is written.
+-- Claims the store for an owner and a source, in place of the claim of an instant. Only the first of such claims is
+-- written.
 INSERT INTO owner (name, source, claimed_at)
 SETTINGS insert_deduplicate = 1, insert_deduplication_token = {token:String}
 VALUES ({name:String}, {source:String}, greatest(now64(6), fromUnixTimestamp64Micro({after:Int64} + 1)))
 
 -- name: find_newest_origin
--- Where did the newest run of a dataset take its rows from, apart from some versions? The empty text stands for files.
+-- The source of a dataset's newest commit, except for some versions. Empty for files.
 SELECT if(kind = 'import', '', source) AS source, simulated
 FROM snapshot
 WHERE dataset = {dataset:String}
@@ -150,8 +150,8 @@ ORDER BY version DESC
 LIMIT 1
 
 -- name: find_first_moment
--- From which instant on does a dataset have snapshots or imported observations? Nothing if it has none. The oldest
--- snapshot is found by the order of the table, and only imports are looked through, without those of values only.
+-- The first instant with a snapshot or an imported observation of a dataset, if any. The order of the table finds the
+-- oldest snapshot, so only imports are searched, without imports of values only.
 SELECT min(begins_at) AS first
 FROM
 (
@@ -178,8 +178,7 @@ HAVING count() > 0
 SETTINGS max_threads = 1
 
 -- name: find_nth_snapshot
--- Which one, of the snapshots of a dataset that jobs and backfills completed in a range [start, end), is that of a
--- number, counted from 1?
+-- The nth snapshot, from 1, of a dataset by jobs and backfills in a range [start, end).
 SELECT DISTINCT at
 FROM snapshot
 WHERE dataset = {dataset:String}
@@ -190,8 +189,8 @@ ORDER BY at
 LIMIT 1 OFFSET {number:UInt32} - 1
 
 -- name: find_snapshot_before
--- What is the last snapshot of a dataset before an instant that a job or backfill completed, what is its version, and up to
--- when did its source say that it had all events?
+-- The last snapshot of a dataset by a job or backfill before an instant, its version, and the instant up to which its
+-- source had all events.
 SELECT at, version, complete_until
 FROM snapshot
 WHERE dataset = {dataset:String}
@@ -202,8 +201,8 @@ LIMIT 1
 SETTINGS max_threads = 1
 
 -- name: find_snapshots_at
--- Which snapshot of each of some datasets was the last that jobs and backfills completed in each part of a range? Parts
--- begin at `starts`, which ascend from 0, and the last one ends at `last`.
+-- The last snapshot of each dataset by jobs and backfills in each part of a range. Parts begin at `starts`, which
+-- ascend from 0, and the last part ends at `last`.
 SELECT name, start, newest.1 AS at, newest.2 AS version
 FROM
 (
@@ -219,7 +218,7 @@ FROM
 )
 
 -- name: list_snapshots
--- Which snapshots of a dataset did jobs and backfills complete in a range [start, end)?
+-- The snapshots of a dataset by jobs and backfills in a range [start, end).
 SELECT *
 FROM snapshot FINAL
 WHERE dataset = {dataset:String}
@@ -228,8 +227,7 @@ WHERE dataset = {dataset:String}
 ORDER BY at, version
 
 -- name: list_snapshot_sources
--- Which snapshots of a dataset in a range [start, end) have jobs and backfills completed, in the order of time, how, and
--- from which source?
+-- The snapshots of a dataset by jobs and backfills in a range [start, end), in the order of time, with kind and source.
 SELECT
     at,
     argMax(kind, version) AS kind,
@@ -243,9 +241,9 @@ GROUP BY at
 ORDER BY at
 
 -- name: find_max_version
--- Of the runs of a dataset that may have rows, or show definitions, at or before an instant: what is the greatest version
--- above that of its newest snapshot, and how many are imports that may have rows between the two? The index on versions
--- leaves few snapshots to read; where nothing was imported, no imports are looked for.
+-- Over the commits of a dataset that may have rows, or show definitions, at or before an instant: the greatest version
+-- above the newest snapshot's, and the number of imports that may have rows between the two. The index on versions
+-- leaves few rows to read; without imports, none are searched.
 SELECT max(version) AS version, sum(import) AS imports
 FROM
 (
@@ -269,8 +267,8 @@ FROM
 SETTINGS max_threads = 1
 
 -- name: count_runs_since
--- How many runs of a dataset have versions after one and up to another, and what is their oldest observation? Rows that show
--- definitions bring none.
+-- The number of a dataset's commits with versions in (after, max_version], and their oldest observation. Ledger rows
+-- that show definitions bring none.
 SELECT
     uniqExact(at, kind, files_id, version) AS runs,
     min(if(kind = 'assets', last_observed_at, first_observed_at)) AS first_observed_at
@@ -280,7 +278,7 @@ WHERE dataset = {dataset:String}
   AND version <= {max_version:UInt64}
 
 -- name: find_import_start
--- Where did the imports of some files begin that ended with an observation? Nothing if there was none.
+-- The start of an import of these files that ended with an observation, if any.
 SELECT min(first_observed_at) AS first_observed_at
 FROM snapshot
 WHERE dataset = {dataset:String}
@@ -290,7 +288,7 @@ WHERE dataset = {dataset:String}
 HAVING count() > 0
 
 -- name: list_overlapping_imports
--- Which imports of a dataset may have brought observations at or after a second, of those before a rewrite?
+-- The imports of a dataset, from before a rewrite, that may have observations at or after a second.
 SELECT *
 FROM snapshot FINAL
 WHERE dataset = {dataset:String}
@@ -299,14 +297,14 @@ WHERE dataset = {dataset:String}
   AND version < {version:UInt64}
 
 -- name: read_job_runs
--- What did each scheduler record last about each dataset, and how many seconds ago?
+-- The last report of each scheduler about each dataset, and its age in seconds.
 SELECT dataset, scheduler, toInt64(now() - reported_at) AS age, interval_seconds, next_at, failed_at, error, ran_at, outcome, duration_ms
 FROM job_run FINAL
 ORDER BY reported_at DESC, scheduler, dataset
 
 -- name: count_missing_runs
--- How many scheduled instants since one, up to the newest, have no snapshot of each dataset? A snapshot at any second
--- counts for the multiple of the interval before it. Instants to come do not.
+-- The number of scheduled instants without a snapshot, by dataset, from `start` to the newest snapshot. A snapshot at
+-- any second counts for the last multiple of the interval before it. Future instants do not count.
 SELECT
     dataset,
     max(instant) - min(instant) + 1 - uniqExact(instant) AS missing

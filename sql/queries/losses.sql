@@ -1,14 +1,14 @@
--- What the store has lost: rollups and snapshots compared with what they are made from, and broken parts.
+-- Losses: rollups and snapshots compared with their inputs, and broken parts.
 
 -- name: find_first_counted
--- When is the first snapshot with rows in tables that the ledger counts? The end of time if there is none.
+-- The first snapshot with rows in tables that the ledger counts; the end of time if there is none.
 SELECT toUnixTimestamp(if(count() = 0, toDateTime(4294967295, 'UTC'), min(at))) AS first
 FROM snapshot
 WHERE notEmpty(tables)
 
 -- name: find_missing_rows
--- Of which complete snapshots in a range does a table have fewer rows than the ledger counts? What rewrites have added to
--- a snapshot since, and rows that were sent twice, may make them more.
+-- The complete snapshots in a range for which a table has fewer rows than the ledger counts. Later rewrites, and rows
+-- that were sent twice, may add rows.
 SELECT '{dataset}' AS dataset, '{table}' AS what, toUnixTimestamp(at) AS at
 FROM
 (
@@ -33,15 +33,15 @@ WHERE present < expected
 {queries}
 
 -- name: find_first_observed
--- From when is the oldest observation or rollup? The end of time if there is none.
+-- The oldest observation or rollup; the end of time if there is none.
 SELECT least(
     (SELECT toUnixTimestamp(if(count() = 0, toDateTime(4294967295, 'UTC'), min(observed_at))) FROM observation),
     (SELECT toUnixTimestamp(if(count() = 0, toDateTime(4294967295, 'UTC'), min(start))) FROM rollup WHERE width = '15min')
 ) AS first
 
 -- name: compare_rollups
--- Which rollups of a width have another number of observations than what the next smaller width has of them? Those that begin
--- in a range of time and are closed, as ranges: one for each series and {span}.
+-- The rollups of a width whose number of observations differs from the next smaller width's: closed rollups that begin
+-- in a range of time, joined to a range for each series and {span}.
 SELECT
     toString(history) AS what,
     toString(asset_id) AS asset_id,
@@ -69,20 +69,20 @@ GROUP BY history, asset_id, {span}(begins_at)
 SETTINGS do_not_merge_across_partitions_select_final = 1
 
 -- name: count_narrower_rollups
--- How many observations do the rollups of a width have, by the start of the next wider one? A part of compare_rollups.
+-- The observations in rollups of a width, by the start of the next wider rollup. A part of compare_rollups.
 SELECT history, asset_id, {begins_at} AS begins_at, toInt64({counted}) AS observations
 FROM rollup FINAL
 WHERE width = {narrower_width:String}
   AND start >= toDateTime({start:UInt32}, 'UTC') AND start < toDateTime({end:UInt32}, 'UTC')
 
 -- name: count_15min_observations
--- How many observations does each rollup of 15 minutes in a range have? A part of compare_rollups.
+-- The number of observations in each 15min rollup of a range. A part of compare_rollups.
 SELECT history, asset_id, toStartOfFifteenMinutes(observed_at) AS begins_at, toInt64(1) AS observations
 FROM observation FINAL
 WHERE observed_at >= toDateTime({start:UInt32}, 'UTC') AND observed_at < toDateTime({end:UInt32}, 'UTC')
 
 -- name: find_observed_after
--- When was each of some series observed first at or after a second of its own? Nothing of those that were not.
+-- The first observation of each series at or after a second of its own, if any.
 SELECT toString(o.history) AS what, toString(o.asset_id) AS asset_id, s.3 AS until, min(toUnixTimestamp(observed_at)) AS next
 FROM observation AS o
 INNER JOIN
@@ -93,7 +93,7 @@ WHERE observed_at >= toDateTime(s.3, 'UTC')
 GROUP BY what, asset_id, until
 
 -- name: find_all_observed_after
--- When had every series of a history that was observed after a second been observed? 0 if none was.
+-- The instant by which every series of a history that has observations after a second has one. 0 if none has.
 SELECT toUnixTimestamp(max(first_at)) AS next
 FROM
 (
@@ -104,7 +104,8 @@ FROM
 )
 
 -- name: find_written_until
--- Up to when had each dataset been observed at a moment? Snapshots that were taken again since count for those before.
+-- The newest observation of each dataset at a moment. A snapshot that was taken again since counts if its instant is
+-- not after the moment.
 SELECT toString(dataset) AS name, toUnixTimestamp(max(last_observed_at)) AS until
 FROM snapshot AS s
 WHERE kind IN ('job', 'backfill', 'import')
@@ -112,7 +113,7 @@ WHERE kind IN ('job', 'backfill', 'import')
 GROUP BY name
 
 -- name: check_written_before
--- Has a dataset a run with observations in a range that began before a moment?
+-- Has a dataset observations in a range from a commit that began before a moment?
 SELECT count() > 0 AS has_any
 FROM snapshot AS s FINAL
 WHERE dataset = {dataset:String}
@@ -122,9 +123,9 @@ WHERE dataset = {dataset:String}
   AND s.version < {before:UInt64}
 
 -- name: list_broken_parts
--- Which parts of tables has ClickHouse found broken, and when? It has put them aside, and answers without them, unless it
--- still had those that they were merged from: then `restored` is true. Parts keep the numbers of their blocks of rows as
--- they are merged, but numbers are given anew after a loss, so only parts from before count.
+-- The parts of tables that ClickHouse found broken and detached, and when. `restored`: the parts that it was merged
+-- from are active instead. Merged parts keep the numbers of their blocks of rows, but a loss resets the numbers, so
+-- only older parts count.
 SELECT
     table AS table_name,
     assumeNotNull(d.partition_id) AS partition,

@@ -1,7 +1,7 @@
--- Positions of addresses, item by item.
+-- Positions of addresses, by items.
 
 -- name: list_position_items
--- Which items did the given addresses have at an instant? Rows count once the ledger lists their run.
+-- The items of addresses at an instant. Rows count once the ledger lists their commit.
 SELECT *
 FROM
 (
@@ -27,8 +27,8 @@ FROM
 WHERE NOT closed
 
 -- name: list_borrowing_items
--- What had the borrow accounts of a range of addresses posted, owed and staked at an instant? Rows count once the ledger
--- lists their run.
+-- The collateral, debt and stakes of the borrow accounts of a range of addresses at an instant. Rows count once the
+-- ledger lists their commit.
 SELECT address, kind, account_index, asset_id, pool, toString(amount) AS amount, liquidation_ltv
 FROM
 (
@@ -45,8 +45,8 @@ FROM
 WHERE NOT closed
 
 -- name: list_item_changes
--- Which items of some kinds, of a range of addresses, were there at the start of a range [start, end), or before, and
--- which of them changed in it? Rows count once the ledger lists their run.
+-- The last row of each item at or before the start of a range [start, end), and all later rows in it, for some kinds of
+-- items and a range of addresses. Rows count once the ledger lists their commit.
 SELECT {columns}, observed_at, closed
 FROM position_change
 WHERE kind IN {kinds:Array(String)}
@@ -58,8 +58,8 @@ ORDER BY {key}, observed_at DESC
 LIMIT 1 BY {key}, greatest(observed_at, toDateTime({start:UInt32}, 'UTC'))
 
 -- name: list_position_changes
--- Which items did an address have at the end of each part of a range, where they changed in it? Parts begin at `starts`,
--- which ascend from 0, and the last one ends at `last`. Rows count once the ledger lists their run.
+-- The last row of each item of an address in each part of a range. Parts begin at `starts`, which ascend from 0, and
+-- the last part ends at `last`. Rows count once the ledger lists their commit.
 SELECT {columns}, closed, observed_at
 FROM position_change
 WHERE address = {address:String}
@@ -80,25 +80,25 @@ ORDER BY {key}, observed_at DESC
 LIMIT 1 BY {key}, roundDown(toUnixTimestamp(observed_at), {starts:Array(UInt32)})
 
 -- name: read_digests
--- Which digest of each address was written last, and was its run completed?
+-- The last digest of each address, and whether its commit is complete.
 SELECT address, digest, version IN (SELECT version FROM snapshot WHERE dataset = 'positions') AS complete
 FROM position_digest FINAL
 
 -- name: reset_digests
--- Makes a job of positions compare all items of all addresses again: these digests are of no run.
+-- Makes the next job of positions compare all items again: these digests belong to no commit.
 INSERT INTO position_digest (address, observed_at, digest, version)
 SELECT DISTINCT address, toDateTime(0, 'UTC'), 0, {version:UInt64}
 FROM position_change
 
 -- name: sample_addresses
--- Which addresses divide all that have had a position into ranges of about so many?
+-- One in `one_of` addresses that have had a position: bounds that divide all addresses into ranges.
 SELECT DISTINCT address
 FROM position_digest
 WHERE cityHash64(address) % {one_of:UInt32} = 0
 ORDER BY address
 
 -- name: find_example_address
--- Which address, of those that come first, has the most kinds of items? Documentation shows requests for it.
+-- The address with the most kinds of items among the first addresses, for requests in documentation.
 SELECT address
 FROM (SELECT address, kind FROM position_change WHERE observed_at <= toDateTime({at:UInt32}, 'UTC') LIMIT 50000)
 GROUP BY address

@@ -1,12 +1,12 @@
 -- The write lock, and the steps of a rewrite: stage, announce, put in place.
 
 -- name: insert_lock
--- Asks for the write lock, or releases it for good.
+-- Requests the write lock, or releases it for good.
 INSERT INTO write_lock (holder, operation, dataset, command, released)
 SELECT {holder:String}, {operation:String}, {dataset:String}, {command:String}, {released:UInt8}
 
 -- name: extend_lock
--- Sends a heartbeat of the holder of the write lock, which counts only while the lock is held.
+-- Sends a heartbeat of the write lock's holder, which counts only while the lock is held.
 INSERT INTO write_lock
 SELECT * REPLACE (now64(3) AS heartbeat_at)
 FROM write_lock AS l FINAL
@@ -15,8 +15,8 @@ WHERE holder = {holder:String}
   AND l.heartbeat_at BETWEEN now64(3) - toIntervalSecond({seconds:UInt32}) AND now64(3) + toIntervalSecond({seconds:UInt32})
 
 -- name: list_lock_holders
--- Who holds the write lock, or asks for it, oldest first? A row without a heartbeat for some seconds, or with one from the
--- future, counts no more.
+-- The processes that hold or request the write lock, oldest first. A row whose heartbeat is too old, or from the
+-- future, does not count.
 SELECT holder, operation, dataset, command, toUnixTimestamp(requested_at) AS requested_at
 FROM write_lock FINAL
 WHERE NOT released
@@ -25,7 +25,7 @@ ORDER BY write_lock.requested_at
 SETTINGS max_threads = 1
 
 -- name: check_lock_held
--- Does a holder still have the write lock: did it release nothing, and was its last heartbeat some seconds ago at most?
+-- Does a holder still have the write lock: it has not released it, and its last heartbeat is recent?
 SELECT count() = 1 AS held
 FROM write_lock FINAL
 WHERE holder = {holder:String}
@@ -33,15 +33,14 @@ WHERE holder = {holder:String}
   AND heartbeat_at BETWEEN now64(3) - toIntervalSecond({seconds:UInt32}) AND now64(3) + toIntervalSecond({seconds:UInt32})
 
 -- name: announce_rewrite
--- Announces a rewrite, or records at once that it has finished, if its writer still holds the write lock.
+-- Announces a rewrite, or records it as finished, if its writer still holds the write lock.
 INSERT INTO rewrite (dataset, version, operation, command, rows, first_at, last_at, finished)
 SELECT {dataset:String}, {version:UInt64}, {operation:String}, {command:String}, {rows:UInt64}, {first_at:UInt32}, {last_at:UInt32},
     {finished:UInt8}
 WHERE ({held})
 
 -- name: count_rewrites
--- How many rewrites of some datasets were announced so far, and how many of them have finished? Nothing of datasets without
--- any.
+-- The numbers of announced and of finished rewrites, for datasets that have any.
 SELECT toString(dataset) AS name, count() AS announced, countIf(finished) AS finished
 FROM rewrite FINAL
 WHERE dataset IN {datasets:Array(String)}
@@ -49,9 +48,8 @@ GROUP BY name
 SETTINGS max_threads = 1
 
 -- name: measure_rewrite
--- Which is the first second that a rewrite changes, and which are the last observation that it adds, and the
--- last second that it changes? How many does it add, and
--- take out?
+-- The first second that a rewrite changes, the last observation that it adds, the last second that it changes, and the
+-- numbers of observations that it adds and removes.
 SELECT
     toUnixTimestamp(min(observed_at)) AS first,
     toUnixTimestamp(maxIf(observed_at, is_added)) AS last,
@@ -66,7 +64,8 @@ FROM
 )
 
 -- name: measure_import
--- What will a rewrite leave of an import: its own rows, and the first and last second of these and earlier rows in its span?
+-- What a rewrite leaves of an import: its number of rows, and the first and last second of these and of earlier rows in
+-- its span.
 SELECT
     countIf(version = {version:UInt64}) AS rows,
     toUnixTimestamp(min(second)) AS first_observed_at,
@@ -88,14 +87,14 @@ WHERE version <= {version:UInt64}
   AND second BETWEEN toDateTime({first:UInt32}, 'UTC') AND toDateTime({last:UInt32}, 'UTC')
 
 -- name: list_staging_tables
--- Which staging tables does a rewrite have?
+-- The staging tables of a rewrite.
 SELECT name
 FROM system.tables
 WHERE database = currentDatabase()
   AND endsWith(replaceOne(name, '_removed', ''), {suffix:String})
 
 -- name: list_abandoned_staging
--- Which staging tables belong to no unfinished rewrite? Each is named after a table of ours.
+-- The staging tables that belong to no unfinished rewrite. Each is named after a table of ours.
 SELECT name
 FROM system.tables
 WHERE database = currentDatabase()
@@ -105,25 +104,25 @@ WHERE database = currentDatabase()
     (SELECT version FROM rewrite GROUP BY version HAVING max(finished) = 0)
 
 -- name: read_staged_runs
--- What will a run's rows in the ledger say?
+-- The staged ledger rows of a rewrite.
 SELECT *
 FROM {table:Identifier} FINAL
 
 -- name: list_staged_days
--- On which UTC days (their starts) does a rewrite add or take out observations, by history?
+-- The UTC days (their starts) on which a rewrite adds or removes observations, by history.
 SELECT DISTINCT history, toUnixTimestamp(toStartOfDay(observed_at)) AS day
 FROM (SELECT history, observed_at FROM {added:Identifier} UNION ALL SELECT history, observed_at FROM {removed:Identifier})
 ORDER BY history, day
 
 -- name: count_staged_by_day
--- How many rows does a staging table have in each UTC day (its start)?
+-- The number of rows of a staging table in each UTC day (its start).
 SELECT toUnixTimestamp(toStartOfDay({time})) AS day, count() AS rows
 FROM {staged}
 GROUP BY day
 ORDER BY day
 
 -- name: insert_staged
--- Adds the rows of a staging table in a range of time, without those that are there already, or in a later version.
+-- Copies the rows of a staging table in a range of time, except rows that the table has, also in a later version.
 INSERT INTO {table}
 SELECT *
 FROM {staged}
@@ -137,7 +136,7 @@ WHERE {time} >= toDateTime({start:UInt32}, 'UTC') AND {time} < toDateTime({end:U
     )
 
 -- name: check_staged_inserted
--- Are all rows of a staging table in a range of time in the table that they are for, none of them replaced?
+-- Does the table have all rows of its staging table in a range of time, none of them replaced?
 SELECT
     (
         SELECT count()
@@ -151,8 +150,8 @@ SELECT
     ) AS is_added
 
 -- name: find_removed_keys
--- Which observations of some histories are there in a range [since, until): of all assets or some, of all runs or of a
--- dataset's snapshots in [start, end)?
+-- The observations of histories in a range to remove: of all assets or some, of all commits or of a dataset's snapshots
+-- in [start, end).
 SELECT DISTINCT history, asset_id, observed_at
 FROM observation
 WHERE history IN {histories:Array(String)}
@@ -168,7 +167,7 @@ WHERE history IN {histories:Array(String)}
     ))
 
 -- name: count_removed
--- How many observations are to be taken out, by history, and from when to when?
+-- The number of observations to remove, by history, and their first and last instant.
 SELECT
     history,
     count() AS observations,
@@ -179,12 +178,13 @@ GROUP BY history
 ORDER BY history
 
 -- name: stage_removed
--- Stages observations that a rewrite takes out.
+-- Stages the observations that a rewrite removes.
 INSERT INTO {removed} (history, asset_id, observed_at)
 {keys}
 
 -- name: read_removed_rows
--- Which rows of a history does a rewrite take out, in a range of time? With those of the total, which have an empty asset id.
+-- The rows of a history that a rewrite removes in a range of time, with those of the total, which have an empty asset
+-- id.
 SELECT
     o.asset_id AS asset_id,
     a.symbol AS symbol,
@@ -199,16 +199,16 @@ WHERE o.history = '{history}' AND o.known
   AND (o.asset_id, o.observed_at) IN (SELECT asset_id, observed_at FROM {removed} WHERE history = '{history}')
 
 -- name: delete_observations
--- Deletes the observations that a rewrite takes out: all rows with their keys that are older than the rewrite. A mutation
--- makes every part of the table anew, so it is one for all months.
+-- Deletes the observations that a rewrite removes: all rows with their keys that are older than the rewrite. A mutation
+-- rewrites every part of the table, so there is one for all months.
 DELETE FROM observation{local}{on_cluster}
 WHERE (history, asset_id, observed_at) IN (SELECT history, asset_id, observed_at FROM {removed}{local})
   AND version < {version}
 SETTINGS lightweight_deletes_sync = 2
 
 -- name: delete_events
--- Deletes the source's events that are later than the newest snapshot left, if a rewrite takes out snapshots: those that
--- their runs have brought, and those that a run which died had left to them.
+-- If a rewrite removes snapshots, deletes the source's events after the newest remaining snapshot: events of the
+-- removed commits, and orphans of dead commits.
 DELETE FROM event_version{local}{on_cluster}
 WHERE origin = 'source'
   AND version < {version}
@@ -217,7 +217,7 @@ WHERE origin = 'source'
 SETTINGS lightweight_deletes_sync = 2, mutations_execute_subqueries_on_initiator = 1
 
 -- name: delete_runs
--- Deletes the rows of the ledger that a rewrite takes out, but not those that it puts in their place.
+-- Deletes the ledger rows that a rewrite removes, but not the rows that replace them.
 DELETE FROM snapshot
 WHERE (dataset, at, concat('-', kind), files_id) IN (SELECT dataset, at, kind, files_id FROM {staged})
   AND version < {version}
@@ -226,7 +226,7 @@ WHERE (dataset, at, concat('-', kind), files_id) IN (SELECT dataset, at, kind, f
 SETTINGS lightweight_deletes_sync = 2
 
 -- name: read_mutation_state
--- Has a table a mutation that reads some other table: is one under way, and have all servers executed one?
+-- Has a table a mutation that reads a certain table: is it under way, and have all servers executed it?
 SELECT
     countIf(NOT is_done) > 0 AS is_under_way,
     uniqExactIf({server}, is_done) = (SELECT count() FROM {servers}) AS is_done_everywhere

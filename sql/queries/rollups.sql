@@ -1,11 +1,11 @@
 -- Rollups of 15 minutes, a UTC day and a UTC month: how they are computed and deleted.
 
 -- name: compute_15min_rollups
--- Computes rollups of 15 minutes of a history from raw rows: those that observations in [start, end) close, and those
--- with an observation of a version, or that a rewrite has touched. The version of a rollup is that of its computation,
--- which began once the rows were in place, or a number after the greatest version of the rollups that are there: whoever
--- computes a rollup last has seen all rows that others had before. After the last row of a series there is none, and
--- `next_at` is later than any: by default it would be the first second of 1970, at which there may be an observation.
+-- Computes 15min rollups of a history from observations: rollups that observations in [start, end) close, and rollups
+-- with an observation of a version, or that a rewrite has touched. The version of a rollup is the time of its
+-- computation, which starts once the rows are in place, or the greatest version of the existing rollups plus one: the
+-- last computation has seen all rows that earlier ones saw. `next_at` of a series' last row is after all instants; the
+-- default would be the first second of 1970, which may have an observation.
 INSERT INTO rollup (history, width, asset_id, start, first_at, last_at, count, unknown, known, seconds, open, high, low,
     close, area, version)
 SELECT
@@ -55,9 +55,9 @@ HAVING max(version = {version:UInt64})
 SETTINGS optimize_on_insert = 0
 
 -- name: compute_wider_rollups
--- Computes the rollups of a width (day or month) of a history that begin in a range of time from those of the next smaller
--- width. Versions are as in compute_15min_rollups. From the last observation of a rollup to the first one of the next the close
--- holds; after the last rollup nothing is added, as there `next_at` is its own last observation.
+-- Computes the rollups of a width (day or month) of a history that begin in a range of time from rollups of the next
+-- smaller width, with versions as in compute_15min_rollups. The close is valid from the last observation of a rollup to
+-- the first observation of the next; after the last rollup, `next_at` is its own last observation, which adds nothing.
 INSERT INTO rollup (history, width, asset_id, start, first_at, last_at, count, unknown, known, seconds, open, high, low,
     close, area, version)
 SELECT
@@ -100,14 +100,14 @@ GROUP BY asset_id, begins_at
 SETTINGS optimize_on_insert = 0
 
 -- name: find_touched_15min
--- Of which series and rollups of 15 minutes does a rewrite take out observations of a history, in a range of time?
+-- The series and 15min rollups of a history in which a rewrite removes observations, in a range of time.
 SELECT asset_id, toStartOfFifteenMinutes(observed_at)
 FROM {removed}
 WHERE history = {history:String}
   AND observed_at >= toDateTime({start:UInt32}, 'UTC') AND observed_at < toDateTime({end:UInt32}, 'UTC')
 
 -- name: list_rollups_of_observation
--- In which rollups, by width, is an observation?
+-- The rollups, by width, that contain an observation.
 [
     (CAST('15min', 'Enum8(\'15min\' = 1, \'day\' = 2, \'month\' = 3)'), toStartOfFifteenMinutes(observed_at)),
     (CAST('day', 'Enum8(\'15min\' = 1, \'day\' = 2, \'month\' = 3)'), toStartOfDay(observed_at)),
@@ -115,8 +115,8 @@ WHERE history = {history:String}
 ]
 
 -- name: delete_touched_rollups
--- Deletes the rollups of all widths that had observations which a rewrite takes out. Those with others are computed again.
--- A mutation executes its subqueries for each part of the table, so that this one reads nothing else.
+-- Deletes the rollups of all widths with observations that a rewrite removes. Rollups with other observations are
+-- computed again. A mutation executes its subqueries for each part of the table, so this one reads nothing else.
 DELETE FROM rollup{local}{on_cluster}
 WHERE (history, width, asset_id, start) IN
     (
@@ -127,7 +127,7 @@ WHERE (history, width, asset_id, start) IN
 SETTINGS lightweight_deletes_sync = 2
 
 -- name: count_rows_by_day
--- How many rows does a history have in each UTC day (its start) of a span of time? Corrected rows count until they are
+-- The number of rows of a history in each UTC day (its start) of a range of time. Replaced rows count until they are
 -- merged.
 SELECT toUnixTimestamp(toStartOfDay(observed_at)) AS day, count() AS rows
 FROM observation
@@ -137,7 +137,7 @@ WHERE history = {history:String}
 GROUP BY day
 
 -- name: count_15min_rollups
--- How many rollups of 15 minutes in a range have observations, over all series? No more than `most` are counted.
+-- The number of 15min rollups with observations in a range, over all series, up to `most`.
 SELECT count() AS rollups
 FROM
 (

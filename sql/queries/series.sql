@@ -1,9 +1,9 @@
 -- Series of histories: observations and rollups of a range, last values, and prices.
 
 -- name: list_series
--- Which series have values up to an instant, and when was each observed first, its value known or not? Few rows, whatever
--- the length of the history: rollups of months before the instant's month, of days before its day, of 15 minutes before
--- its 15 minutes, then observations.
+-- The series with observations up to an instant, and the instant of the first observation of each, known or not. It
+-- reads few rows: rollups of months before the instant's month, of days before its day, of 15 minutes before its 15
+-- minutes, then observations.
 SELECT asset_id, toUnixTimestamp(min(p.first_at)) AS first_at
 FROM
 (
@@ -27,9 +27,9 @@ HAVING max(p.has_value)
 ORDER BY asset_id
 
 -- name: read_last_before
--- Which rollups and observations may have the last value of each series before an instant, however long ago? Few rows,
--- whatever the length of the history: rollups of months before the instant's month, of days before its day, of 15 minutes
--- before its 15 minutes, then observations.
+-- The rollups and observations that may have the last value of each series before an instant, however long ago. It
+-- reads few rows: rollups of months before the instant's month, of days before its day, of 15 minutes before its 15
+-- minutes, then observations.
 SELECT asset_id, first_at, last_at, known, close
 FROM rollup FINAL
 WHERE history = {history:String}
@@ -51,8 +51,8 @@ WHERE history = {history:String}
   AND observed_at < toDateTime({before:UInt32}, 'UTC')
 
 -- name: read_day_rollups
--- Which rollups of days and of 15 minutes cover a range? Days within which a bucket begins or ends are read in 15 minutes,
--- without those within which one begins.
+-- The rollups of days and 15 minutes that cover a range. Days in which a bucket begins or ends are read as 15min
+-- rollups, except rollups in which a bucket begins.
 SELECT asset_id, first_at, last_at, count, known, seconds, open, high, low, close, area
 FROM rollup FINAL
 WHERE history = {history:String}
@@ -66,7 +66,7 @@ WHERE history = {history:String}
             OR toUnixTimestamp(toStartOfDay(start)) IN {edge_days:Array(UInt32)})))
 
 -- name: read_15min_rollups
--- Which rollups of 15 minutes cover a range, but for those within which a bucket begins?
+-- The 15min rollups that cover a range, except rollups in which a bucket begins.
 SELECT asset_id, first_at, last_at, count, known, seconds, open, high, low, close, area
 FROM rollup FINAL
 WHERE history = {history:String}
@@ -77,8 +77,8 @@ WHERE history = {history:String}
   AND toUnixTimestamp(start) NOT IN {edge_starts:Array(UInt32)}
 
 -- name: read_edges
--- Which values were observed in those 15 minutes of a range within which a bucket begins? Each is a rollup of its own.
--- Of several rows for one second the newest holds. They are few; FINAL would merge all rows that are read with them.
+-- The observations in the 15 minutes of a range in which a bucket begins, each as a rollup of its own. The newest of
+-- several rows for a second wins. They are few; FINAL would merge all rows that are read with them.
 SELECT
     asset_id,
     observed_at AS first_at,
@@ -104,7 +104,7 @@ FROM
 )
 
 -- name: read_tail
--- Which values were observed in a range that is too short for rollups, or not aligned to them? Each is a rollup of its own.
+-- The observations in a range that is too short for rollups, or not aligned to them, each as a rollup of its own.
 SELECT
     asset_id,
     observed_at AS first_at,
@@ -124,10 +124,11 @@ WHERE history = {history:String}
   AND observed_at < toDateTime({end:UInt32}, 'UTC')
 
 -- name: summarize_buckets
--- What was observed of each series in each bucket? `series` is the position of the asset in ids, from 0; for any other
--- asset it is the number of ids. `area` is the sum of each value times the seconds that it held, from the first to the
--- last observation in the bucket, as whole units and as 10^-18 of them, and `seconds` are those that had a value.
--- Observations without a value are not counted. Filters are on the sort key alone, so rows may be left out before FINAL.
+-- A summary of each series in each bucket. `series` is the position of the asset in ids, from 0; for any other asset it
+-- is the number of ids. `area` is the sum of each value times the seconds for which it was valid, from the first to the
+-- last observation in the bucket, as whole units and as 10^-18 of them, and `seconds` are the seconds with a known
+-- value. Observations without a value are not counted. Filters are on the sort key alone, so that they apply before
+-- FINAL.
 SELECT
     toUInt32(transform(asset_id, {ids:Array(String)}, range(length({ids:Array(String)})), length({ids:Array(String)})))
         AS series,
@@ -167,8 +168,9 @@ GROUP BY asset_id, bucket
 SETTINGS optimize_move_to_prewhere_if_final = 1
 
 -- name: read_last_rows
--- What was the last observation of each series in each bucket? `series` is the position of the asset in ids, from 0; for
--- any other asset it is the number of ids. `close` is null where that says that there is no value. Filters are on the sort key alone, so rows may be left out before FINAL.
+-- The last observation of each series in each bucket. `series` is the position of the asset in ids, from 0; for any
+-- other asset it is the number of ids. `close` is null if the value is unknown. Filters are on the sort key alone, so
+-- that they apply before FINAL.
 SELECT
     toUInt32(transform(asset_id, {ids:Array(String)}, range(length({ids:Array(String)})), length({ids:Array(String)})))
         AS series,
@@ -179,7 +181,7 @@ GROUP BY asset_id, roundDown(toUnixTimestamp(p.first_at), {bounds:Array(UInt32)}
 SETTINGS optimize_move_to_prewhere_if_final = 1
 
 -- name: read_series_around
--- What is there of a series from the last observation before a second to the first one after another?
+-- The rows of a series from the last observation before a second to the first observation after another.
 SELECT toUnixTimestamp(observed_at) AS observed_at, value
 FROM observation FINAL
 WHERE history = {history:String}
@@ -203,8 +205,7 @@ WHERE history = {history:String}
 ORDER BY observed_at
 
 -- name: list_instants
--- At which instants do the assets between two ids have observations of a history, in a range [start, end)?
--- Both ids are included.
+-- The instants of a history's observations in a range [start, end), for assets between two ids, both included.
 SELECT asset_id, groupArray(toUnixTimestamp(observed_at)) AS instants
 FROM observation
 WHERE history = {history:String}
@@ -213,8 +214,8 @@ WHERE history = {history:String}
 GROUP BY asset_id
 
 -- name: read_observed_between
--- What is observed of some histories in a range [start, end), null where there is no value, and has an import of the
--- dataset brought it?
+-- The observations of histories in a range [start, end), null if unknown, and whether an import of the dataset has
+-- brought them.
 SELECT
     history,
     asset_id,
@@ -226,7 +227,7 @@ WHERE history IN {histories:Array(String)}
   AND observed_at >= toDateTime({start:UInt32}, 'UTC') AND observed_at < toDateTime({end:UInt32}, 'UTC')
 
 -- name: read_stored_prices
--- Which prices of some assets, observed at some instants, did completed runs write?
+-- The prices of some assets at some instants that complete commits have written.
 SELECT asset_id, toUnixTimestamp(observed_at) AS observed_at, argMax(o.value, o.version) AS value
 FROM observation AS o
 WHERE history = 'price'
@@ -249,8 +250,8 @@ WHERE history = 'price'
 GROUP BY asset_id, observed_at
 
 -- name: read_prices_at
--- What was the price of some assets at some seconds, which ascend, and when was it observed? Seconds before an asset's first
--- price are left out.
+-- The last price of some assets at or before ascending seconds, and its instant, without seconds before an asset's
+-- first price.
 SELECT s.asset_id AS asset_id, s.second AS second, o.second AS observed_at, o.value AS value
 FROM
 (
@@ -275,8 +276,8 @@ ASOF JOIN
 ) AS o ON s.asset_id = o.asset_id AND s.second >= o.second
 
 -- name: find_next_observed
--- Of the given assets, which have a market or are the protocol token, and when is each next observed after a second of its
--- own? 0 if it is not.
+-- The next observation of each asset after a second of its own, or 0, for given assets that have a market or are the
+-- protocol token.
 SELECT
     asset_id,
     minIf(
@@ -300,7 +301,7 @@ WHERE history = {history:String}
 GROUP BY asset_id
 
 -- name: list_observed_spans
--- When was each asset first and last observed?
+-- The first and the last observation of each asset.
 SELECT
     toString(asset_id) AS asset_id,
     toUnixTimestamp(min(observed_at)) AS first,
@@ -311,11 +312,11 @@ GROUP BY asset_id
 ORDER BY asset_id
 
 -- name: count_anomalies
--- How many values from a start (unix second) to before an end may be wrong?
+-- The number of values in [start, end) (unix seconds) that may be wrong.
 SELECT count() AS anomalies FROM anomalies(start = {start:UInt32}, end = {end:UInt32}, factor = 3)
 
 -- name: list_anomalies
--- Which values from a start (unix second) to before an end may be wrong?
+-- The values in [start, end) (unix seconds) that may be wrong.
 SELECT kind, history, symbol, asset_id, toUnixTimestamp(observed_at) AS at, value, before
 FROM anomalies(start = {start:UInt32}, end = {end:UInt32}, factor = 3)
 ORDER BY history != 'price', observed_at, history, asset_id

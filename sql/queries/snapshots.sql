@@ -1,8 +1,8 @@
 -- Rows of snapshots, of markets and of swap contracts.
 
 -- name: read_snapshot_rows
--- Which rows does a table have for a complete snapshot? Those of the run that the ledger lists; a run that died, or that
--- another one has overtaken, may have left others. A batch that was sent twice has its rows twice until they are merged.
+-- The rows of a table for a complete snapshot: rows of the commit that the ledger lists. Dead or overtaken commits may
+-- have left others. A batch that was sent twice has duplicates until they are merged.
 SELECT {columns}
 FROM {table:Identifier}
 WHERE observed_at = toDateTime({at:UInt32}, 'UTC')
@@ -17,8 +17,8 @@ ORDER BY {key}
 LIMIT 1 BY {key}
 
 -- name: read_rows_between
--- Which rows does a table have for the complete snapshots of a range [start, end) and for the newest one before it? As
--- `read_snapshot_rows` has them for one.
+-- The rows of a table for the complete snapshots in a range [start, end) and for the newest snapshot before it, each as
+-- from `read_snapshot_rows`.
 SELECT observed_at, {columns}
 FROM {table:Identifier}
 WHERE (observed_at, version) IN
@@ -42,8 +42,7 @@ ORDER BY observed_at, {key}
 LIMIT 1 BY observed_at, {key}
 
 -- name: read_rows_of_snapshots
--- Which rows does a table have for some complete snapshots, given by instant and version? As `read_snapshot_rows` has them for
--- one.
+-- The rows of a table for some complete snapshots, given by instant and version, each as from `read_snapshot_rows`.
 SELECT observed_at, {columns}
 FROM {table:Identifier}
 WHERE (observed_at, version) IN
@@ -56,8 +55,8 @@ ORDER BY observed_at, {key}
 LIMIT 1 BY observed_at, {key}
 
 -- name: read_market_values
--- What did the snapshots of markets observe of some histories, from the last before a range [start, end) to the first
--- after it? The value is null where a snapshot has a market, but no value of it.
+-- The observations of snapshots of markets, from the last before a range [start, end) to the first after it. The value
+-- is null if a snapshot has a market, but no value of it.
 WITH
     (
         SELECT max(at)
@@ -108,8 +107,7 @@ WHERE o.version IN (0, taken.version)
 GROUP BY history, asset_id, o.observed_at
 
 -- name: read_lent_amounts
--- What did the lend markets owe, and how many receipts were out, at the complete snapshots in a range [start, end),
--- oldest first?
+-- Principal and receipts of lend markets at the complete snapshots in a range [start, end), oldest first.
 SELECT
     asset_id,
     max(observed_at) AS last_at,
@@ -136,7 +134,7 @@ GROUP BY asset_id
 ORDER BY asset_id
 
 -- name: find_example_contract
--- Which swap contract comes first at a snapshot?
+-- The first swap contract of a snapshot.
 SELECT min(contract) AS contract
 FROM swap_route
 WHERE observed_at = toDateTime({at:UInt32}, 'UTC') AND source != ''

@@ -1,21 +1,21 @@
--- Views of a source in the same ClickHouse, and what looks wrong in what a source answers.
+-- Views of a source in the same ClickHouse, and checks of its answers.
 
 -- name: list_source_columns
--- Which columns do the views of a source have, and of which types?
+-- The columns and types of a source's views.
 SELECT table, name, type
 FROM system.columns
 WHERE database = {database:String} AND startsWith(table, 'source_')
 ORDER BY table, position
 
 -- name: read_source_rows
--- Which rows does a source's view have that says nothing about time?
+-- The rows of a source's view without times.
 SELECT {columns}
 FROM {database:Identifier}.{view:Identifier} AS v
 ORDER BY ALL
 SETTINGS max_result_bytes = {most_bytes}
 
 -- name: read_source_snapshot
--- Which rows does a source's view have of its newest instant, at or before another?
+-- The rows of the newest instant of a source's view, at or before an instant.
 SELECT {columns}
 FROM {database:Identifier}.{view:Identifier} AS v
 WHERE v.observed_at =
@@ -28,7 +28,7 @@ ORDER BY ALL
 SETTINGS max_result_bytes = {most_bytes}
 
 -- name: read_source_newest
--- What is the newest row of each key in a source's view, at or before an instant?
+-- The newest row of each key in a source's view, at or before an instant.
 SELECT {columns}
 FROM {database:Identifier}.{view:Identifier} AS v
 WHERE ({key}, v.observed_at) IN
@@ -43,7 +43,7 @@ LIMIT 1 BY {key}
 SETTINGS max_result_bytes = 268435456
 
 -- name: read_source_events
--- Which events does a source have from an instant on and before another, oldest first?
+-- The events of a source in [start, end), oldest first.
 SELECT {columns}
 FROM {database:Identifier}.{view:Identifier} AS v
 WHERE v.at >= toDateTime({start:UInt32}, 'UTC') AND v.at < toDateTime({end:UInt32}, 'UTC')
@@ -51,7 +51,7 @@ ORDER BY v.at, v.id
 SETTINGS max_result_bytes = 268435456
 
 -- name: inspect_prices
--- What looks wrong in the newest prices, and in definitions of assets: how serious it is, what it is with … for names, and a name.
+-- Anomalies of the newest prices, and of definitions of assets: severity, message with … for names, and a name.
 SELECT fault.1 AS level, fault.2 AS words, concat(if(a.d.1 = '', a.asset_id, concat(a.d.1, ' (', a.asset_id, ')')), fault.3) AS name
 FROM (SELECT id AS asset_id, argMax((symbol, symbol_denom, decimals_denom, ifNull(origin_asset, '')), (defined_at, version)) AS d FROM asset_definition GROUP BY id) AS a
 LEFT JOIN price_now AS p ON p.asset_id = a.asset_id
@@ -66,7 +66,7 @@ ORDER BY level, words, name
 SETTINGS join_use_nulls = 0
 
 -- name: inspect_markets
--- What looks wrong in the newest markets: how serious it is, what it is with … for names, and a name.
+-- Anomalies of the newest markets: severity, message with … for names, and a name.
 SELECT fault.1 AS level, fault.2 AS words, concat(fault.3, if(symbol = '', asset_id, concat(symbol, ' (', asset_id, ')')), fault.4) AS name
 FROM market_now
 ARRAY JOIN arrayFilter(each -> each.5, arrayConcat(
@@ -82,7 +82,7 @@ ARRAY JOIN arrayFilter(each -> each.5, arrayConcat(
 ORDER BY level, words, name
 
 -- name: inspect_positions
--- Where do addresses have another amount than the market: how serious it is, what it is with … for names, and a name.
+-- Addresses whose amounts contradict the market: severity, message with … for names, and a name.
 SELECT
     'warning' AS level,
     if(held > total, 'positions: more than the market has: …. Holdings are shares, and those of lend are receipt tokens.', 'positions: less than the market has: …. Addresses are missing, or wallets with receipt tokens; or amounts are in another unit.') AS words,
@@ -99,7 +99,7 @@ ORDER BY level, words, name
 SETTINGS join_use_nulls = 0
 
 -- name: inspect_events
--- What looks wrong in events: how serious it is, what it is with … for names, and a name.
+-- Anomalies of events: severity, message with … for names, and a name.
 SELECT fault.1 AS level, fault.2 AS words, concat(action, ' at ', formatDateTime(time, '%FT%TZ'), fault.3) AS name
 FROM events
 ARRAY JOIN arrayFilter(each -> each.4, [
