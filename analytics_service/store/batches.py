@@ -1,4 +1,4 @@
-"""Many rows in memory: compressed to a seventh of their size, and in parts by address."""
+"""Rows in memory: compressed to a seventh of their size, or partitioned by address."""
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,16 +6,16 @@ from itertools import chain, islice
 
 import polars as pl
 
-# Rows that are handled at a time: some 15 MB of items.
+# Rows of a batch: 15 MB of position items.
 _ROWS = 100_000
-# Rows that are worth dividing, which takes a sixth of a snapshot's time: those of 100,000 accounts.
+# More rows than this (100,000 accounts) are partitioned. Partitioning takes a sixth of a snapshot's time.
 _MANY = 400_000
-# Parts that rows are divided into: of a million addresses, each has some 15 MB of items, too.
-_PARTS = 32
+# A million addresses make partitions of 15 MB each.
+_PARTITIONS = 32
 
 
 def join_batches(frames: Iterable[pl.DataFrame], rows: int = _ROWS) -> Iterator[pl.DataFrame]:
-    """The same rows in frames that have at least so many rows each, but for the last."""
+    """Concatenates frames into batches of at least `rows` rows; the last may be smaller."""
     held: list[pl.DataFrame] = []
     height = 0
     for frame in frames:
@@ -29,15 +29,14 @@ def join_batches(frames: Iterable[pl.DataFrame], rows: int = _ROWS) -> Iterator[
 
 
 class RowBatches:
-    """Rows that are added to, and read again in their order. Without being compressed, even a few would hold the texts
-    of all that they were chosen from."""
+    """A compressed, append-only list of rows. Uncompressed, a few rows would keep alive the strings of the whole frame
+    that they were selected from."""
 
     def __init__(self) -> None:
         self.height = 0
         self._packed: list[bytes] = []
 
     def add(self, rows: pl.DataFrame) -> None:
-        """Add rows."""
         if rows.height:
             body = io.BytesIO()
             rows.write_ipc_stream(body, compression="zstd")
@@ -49,23 +48,23 @@ class RowBatches:
 
 
 class HashPartitions:
-    """Rows with an address, in parts that each have all rows of their addresses. Few rows are a single part."""
+    """Partitions of rows by address: all rows of an address are in one partition. Few rows make a single partition."""
 
     def __init__(self, frames: Iterable[pl.DataFrame]) -> None:
         large = join_batches(frames, _MANY)
         first = [*islice(large, 2)]
-        self._parts = [RowBatches() for _ in range(_PARTS if first[1:] else 1)]
+        self._partitions = [RowBatches() for _ in range(_PARTITIONS if first[1:] else 1)]
         for rows in chain(first, large):
-            for pieces, part in zip(self._parts, self.divided(rows), strict=True):
-                pieces.add(part)
+            for batches, part in zip(self._partitions, self.divided(rows), strict=True):
+                batches.add(part)
 
     def __iter__(self) -> Iterator[RowBatches]:
-        return iter(self._parts)
+        return iter(self._partitions)
 
     def divided(self, rows: pl.DataFrame) -> Sequence[pl.DataFrame]:
-        """Other rows with an address, part by part."""
-        if len(self._parts) == 1:
+        """Other rows with an address, one frame for each partition."""
+        if len(self._partitions) == 1:
             return [rows]
-        part = (pl.col("address").hash() % _PARTS).alias("part")
-        parts = rows.with_columns(part).partition_by("part", as_dict=True, include_key=False)
-        return [parts.get((index,), rows.clear()) for index in range(_PARTS)]
+        partition = (pl.col("address").hash() % _PARTITIONS).alias("partition")
+        frames = rows.with_columns(partition).partition_by("partition", as_dict=True, include_key=False)
+        return [frames.get((index,), rows.clear()) for index in range(_PARTITIONS)]

@@ -1,8 +1,8 @@
-"""Commits of jobs and backfills: what they add, replace or backdate, and how it gets into the store.
+"""Commits of jobs and backfills: the rows that they append, replace or backdate, and how these are written.
 
-A commit is identified by its instants and its version. Its rows in tables with both count once the ledger lists them,
-which is its last step. So a commit that dies half-way shows nothing, and two commits for the same instant are never
-mixed. One that has been overtaken writes nothing more: ClickHouse itself checks the ledger as it inserts rows.
+Instants and version identify a commit. Its rows become visible with its last step, when the ledger lists them. So a
+commit that dies half-way shows nothing, and two commits for one instant never mix. An overtaken commit writes nothing
+more: ClickHouse itself checks the ledger as it inserts rows.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,22 +49,21 @@ from analytics_service.store.schema import (
     unapplied_migrations,
 )
 
-# The queries that `read_commit_base` is made of, and a version greater than that of any run.
+# The subqueries of `read_commit_base`, and a version greater than that of any commit.
 _PARTS = ("read_head", "read_owner", "read_migrations", "make_version", "count_orphans")
 _NO_VERSION = 2**64 - 1
 
 
 class Overtaken(StoreUnavailable):
-    """Another process has completed the snapshots that a commit was to write. Nothing that it wrote is shown."""
+    """Another process completed the same snapshots first. Nothing that this commit wrote is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """A snapshot: what a dataset has as of `at`. No frame has a `version`.
+    """A snapshot: the state of a dataset as of `at`. No frame has a `version`.
 
-    `observations` are those of its histories, each at its own instant. `rows` are its rows by table, and `changes` rows
-    with `observed_at`, of which there may be millions. `ledger` are fields of the snapshot's Run that only its dataset
-    knows.
+    `observations` of the dataset's histories have instants of their own. `rows` are the snapshot's rows by table, and
+    `changes` rows with `observed_at`, possibly millions. `ledger` has fields of LedgerRow that only the dataset knows.
     """
 
     at: datetime
@@ -76,10 +75,10 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """Rows by table, without `version`, that replace others with their key, whatever their time; the keys of
-    observations that are `removed`; and whether the rows change answers about the past.
+    """Rows by table, without `version`, that replace stored rows with the same key, whatever their time.
 
-    Where `removed` is None, snapshots that replace others take out what these observed and they do not.
+    `removed` has the keys of observations to delete. If it is None, a commit that replaces snapshots deletes the
+    observations of these that it does not make again. `changes_past`: the rows change answers about the past.
     """
 
     rows: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -89,8 +88,8 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Backdated:
-    """Rows by table, with `version`, that keep later snapshots as they are although earlier ones are added. They are
-    true as long as `versions` are those of the complete snapshots in [start, end) (unix seconds), by instant."""
+    """Rows by table, with `version`, that keep later snapshots unchanged when earlier ones are added. They are valid as
+    long as `versions`, by instant, are the versions of the complete snapshots in [start, end) (unix seconds)."""
 
     start: int
     end: int
@@ -100,7 +99,7 @@ class Backdated:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Snapshots that become visible at once, oldest first, all with the same tables, and what comes with them."""
+    """Snapshots that become visible together, oldest first, all with the same tables, and the rows that come along."""
 
     appended: Sequence[Appended]
     replaced: Replaced = field(default_factory=Replaced)
@@ -108,12 +107,12 @@ class Commit:
 
     @property
     def observations(self) -> pl.DataFrame:
-        """Those of all snapshots."""
+        """The observations of all snapshots."""
         return pl.concat([snapshot.observations for snapshot in self.appended])
 
     def tables(self) -> "_Tables":
-        """All other rows with their tables; those of snapshots have their instant. Changes come some at a time, all
-        else is encoded at once: what cannot be stored is found before anything is written."""
+        """All other rows with their tables; rows of snapshots have their instant. Changes come in batches. All else is
+        encoded at once, so that a value that cannot be stored is found before anything is written."""
         snapshots = ((table.name, rows_of(self.appended, table)) for table in self.appended[0].rows)
         return chain([*self.replaced.rows.items(), *snapshots], self._changes())
 
@@ -127,7 +126,7 @@ _Tables = Iterator[tuple[str, pl.DataFrame]]
 
 
 def rows_of(snapshots: Sequence[Appended], table: SnapshotTable) -> pl.DataFrame:
-    """The rows of snapshots in a table, each with its instant."""
+    """The rows of snapshots in a table, with `observed_at`."""
     at = [unix_second(snapshot.at) for snapshot in snapshots for _ in snapshot.rows[table]]
     rows = table.to_frame(chain.from_iterable(snapshot.rows[table] for snapshot in snapshots))
     return rows.with_columns(pl.Series("observed_at", at, dtype=pl.UInt32))
@@ -135,8 +134,8 @@ def rows_of(snapshots: Sequence[Appended], table: SnapshotTable) -> pl.DataFrame
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How snapshots are taken: the kind of run (job or backfill), the origin of the data, and what takes complete
-    snapshots of that kind again: backfill or recompute, empty if they are new."""
+    """How snapshots are taken: the kind of commit (job or backfill), the origin of the data, and the operation that
+    replaces complete snapshots: backfill or recompute, empty for new snapshots."""
 
     kind: str
     origin: Origin
@@ -145,12 +144,12 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class CommitBase:
-    """The store at the start of a commit of a dataset: the completed instants (unix seconds), the dataset's newest
-    state without its count of rewrites, whose data the store accepts (rule 8.7), and the version of the commit.
+    """The store at the start of a commit of a dataset: the completed instants (unix seconds), the dataset's head
+    without its count of rewrites, the store's owner (rule 8.7, one source), and the version of the commit.
 
-    `present` is that state without snapshots from the future (rule 8.16). `left` is the oldest observation that a
-    commit which died has left in the day before that state, None if there is none. `left_count` counts these
-    observations. Rollups do not include them yet.
+    `present` is the head without snapshots from the future (rule 8.16, future snapshots). Dead commits may have left
+    orphaned observations in the day before it: `left` is the oldest of these or None, and `left_count` their number.
+    Rollups do not include them yet.
     """
 
     dataset: str
@@ -164,8 +163,8 @@ class CommitBase:
 
 
 def begin(store: Store, dataset: str, start: int, end: int) -> CommitBase:
-    """Read the store at the start of a commit for instants in [start, end) (unix seconds). SchemaError as by rule 8.14.
-    SnapshotRefused for instants from the future (rule 8.16)."""
+    """Read the store at the start of a commit for instants in [start, end) (unix seconds). SchemaError unless the
+    schema is of this version (rule 8.14, schema check). UserError for instants from the future (rule 8.16)."""
     parts = {name: named_query(name, ()) for name in _PARTS}
     parameters = {"dataset": dataset, "histories": names_of(dataset), "version": _NO_VERSION}
     row = store.query("read_commit_base", parts, start=start, end=end, **parameters).row(0, named=True)
@@ -175,7 +174,7 @@ def begin(store: Store, dataset: str, start: int, end: int) -> CommitBase:
     if end - 1 > row["now"] + MOST_AHEAD:
         raise UserError(
             f"The snapshot of {dataset} as of {format_instant(from_unix(end - 1))} lies ahead of ClickHouse's clock, "
-            f"which shows {format_instant(from_unix(row['now']))}. Set right the clock that is wrong."
+            f"which shows {format_instant(from_unix(row['now']))}. Correct the clock that is wrong."
         )
     heads = [Head(dataset, *fields.values()) for fields in row["heads"]]
     owner = Owner(*row["owners"][0].values()) if row["owners"] else Owner()
@@ -185,11 +184,10 @@ def begin(store: Store, dataset: str, start: int, end: int) -> CommitBase:
 
 
 def commit(store: Store, changes: Commit, provenance: Provenance, base: CommitBase) -> None:
-    """Write what a job has collected.
+    """Write a commit. It becomes visible at once, or not at all if it dies half-way (rules 8.1 to 8.5).
 
-    It becomes visible at once, and a commit that dies half-way shows nothing (rules 8.1 to 8.5). Snapshots that replace
-    others take the place of all that these observed, other than what imports have brought since. SourceRefused, with
-    nothing written, if the store has data that must not be mixed with theirs (rule 8.7). Overtaken, with nothing shown,
+    Snapshots that replace others replace all their observations, except those that imports have brought.
+    SourceMismatch, with nothing written, if the data must not join the store (rule 8.7). Overtaken, with nothing shown,
     if another process was faster.
     """
     runs = _ledger_rows(changes, provenance, base)
@@ -214,8 +212,8 @@ def commit(store: Store, changes: Commit, provenance: Provenance, base: CommitBa
 
 
 def _is_rewrite(runs: Sequence[LedgerRow], provenance: Provenance, head: Head | None) -> bool:
-    """Whether a commit changes the past by more than a lagging oracle does: a backfill of the past, a snapshot from
-    more than a day ago, or one that replaces another."""
+    """Whether a commit changes more of the past than a lagging oracle does: a backfill of the past, a snapshot with
+    observations more than a day before the head, or a snapshot that replaces another."""
     if provenance.replaces or head is None:
         return bool(provenance.replaces)
     limit = head.last_observed_at if provenance.kind == "backfill" else head.last_observed_at - DAY
@@ -225,16 +223,16 @@ def _is_rewrite(runs: Sequence[LedgerRow], provenance: Provenance, head: Head | 
 def _append(writer: "_Writer", changes: Commit, tables: _Tables) -> None:
     """Write in place, the ledger last.
 
-    Observations may be older than what readers have seen, if the oracle lags or if a commit that died has left them.
-    Then the rollups since are computed again, and the commit counts as a finished rewrite.
+    If the oracle lags, or a dead commit has left orphans, observations may be older than the head. Then the rollups
+    since are recomputed, and the commit counts as a finished rewrite.
     """
     store, dataset = writer.store, writer.base.dataset
     first = min(run.first_observed_at for run in writer.runs)
-    # Just after the newest observation before. Nobody has been shown later rows.
+    # Just after the head's newest observation: no reader has seen later rows.
     shown_until = writer.base.head.last_observed_at + 1 if writer.base.head else first
     end = max(shown_until, *(run.last_observed_at + 1 for run in writer.runs))
     with store.together(f"a commit of {dataset}"):
-        # Before all else: what is left of a commit that dies is known by its observations.
+        # Observations come first: they identify the orphans of a commit that dies.
         writer.insert(OBSERVATIONS, with_known_times(changes.observations))
         close_rollups(store, names_of(dataset), min(shown_until, first), end)
         for table, rows in tables:
@@ -245,8 +243,8 @@ def _append(writer: "_Writer", changes: Commit, tables: _Tables) -> None:
 
 
 def _rewrite(writer: "_Writer", changes: Commit, tables: _Tables, provenance: Provenance) -> None:
-    """Write as a rewrite (rule 8.3). Backdated rows take the write lock even in a job: their inputs must not change
-    meanwhile."""
+    """Write as a rewrite (rule 8.3, atomic rewrites). Backdated rows take the write lock even in a job: their inputs
+    must not change meanwhile."""
     store, dataset, version = writer.store, writer.base.dataset, writer.base.version
     observations, removed = changes.observations, changes.replaced.removed
     what = provenance.replaces or ("backfill" if changes.backdated else provenance.kind)
@@ -268,13 +266,14 @@ def _rewrite(writer: "_Writer", changes: Commit, tables: _Tables, provenance: Pr
 
 
 def unobserved_keys(store: Store, dataset: str, seconds: Sequence[int], observations: pl.DataFrame) -> pl.DataFrame:
-    """The keys of what snapshots (unix seconds) have stored that is not among `observations`; imports stay."""
+    """The keys of observations that snapshots (unix seconds) have stored and that `observations` lack. Imported
+    observations are not among them."""
     observed = read_observed_at(store, dataset, seconds).filter(~pl.col("imported"))
     return observed.join(observations, on=KEY, how="anti").select(KEY)
 
 
 def _backdate(store: Store, dataset: str, backdated: Backdated) -> None:
-    """Write backdated rows. Overtaken if they may not be true any more; those of before harm nobody."""
+    """Write backdated rows. Overtaken if they may be stale by now; rows that are already written do no harm."""
     for table, rows in backdated.rows.items():
         store.insert(table, rows)
     if snapshot_versions(store, dataset, backdated.start, backdated.end) != backdated.versions:
@@ -282,7 +281,7 @@ def _backdate(store: Store, dataset: str, backdated: Backdated) -> None:
 
 
 def _ledger_rows(changes: Commit, provenance: Provenance, base: CommitBase) -> list[LedgerRow]:
-    """The rows of the snapshots in the ledger. Replaced rows with a time count with the last."""
+    """The ledger rows of the snapshots. Replaced rows with a time count with the last snapshot."""
     timed = [rows for rows in changes.replaced.rows.values() if any(name in rows.columns for name in TIMES)]
     frames = [[snapshot.observations] for snapshot in changes.appended]
     frames[-1] += timed
@@ -315,11 +314,11 @@ def _ledger_row(
 
 
 class _Writer:
-    """Writes the rows of a commit, with the version of its `beginning`, unless another process has overtaken it."""
+    """Writes the rows of a commit, with the version of its base, unless another process has overtaken it."""
 
     def __init__(self, store: Store, base: CommitBase, runs: Sequence[LedgerRow], condition: str) -> None:
-        """`condition` is the query that tells whether no other process has: runs_unchanged for a commit that appends,
-        instants_free for one that adds to the past, instants_taken for one that replaces snapshots."""
+        """`condition` is the query that checks this: check_runs_unchanged for a commit that appends,
+        check_instants_free if it adds to the past, check_instants_complete if it replaces snapshots."""
         self.store = store
         self.base = base
         self.runs = runs
@@ -334,17 +333,17 @@ class _Writer:
         }
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
-        """Write rows, without `version`, into a table. Overtaken when another process was faster."""
+        """Write rows, without `version`. Overtaken if another process was faster."""
         self._insert(table, with_version(rows, self.base.version))
 
     def require(self) -> None:
-        """Overtaken when another process was faster."""
+        """Overtaken if another process was faster."""
         if not self.store.query(self._condition, **self._bound)[0, 0]:
             raise self._overtaken()
 
     def complete(self, table: str | None) -> None:
-        """List the snapshots. `table` has their other rows, if there are any. Overtaken, with nothing shown, when
-        another process was faster; OtherShards when the cluster's are not those of the store."""
+        """List the snapshots in the ledger. `table` is one that has rows of theirs, if any. Overtaken, with nothing
+        shown, if another process was faster; OtherShards if the cluster's shards are not the store's."""
         require_shards(self.store)
         conditions = ["check_nothing_added", *(["check_no_later_run"] if table else [])]
         self._insert(LEDGER, ledger_frame(self.runs), *conditions, state=table or "")

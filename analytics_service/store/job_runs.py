@@ -1,4 +1,4 @@
-"""The schedulers' reports for operators about each job, and scheduled runs in the ledger."""
+"""Reports of schedulers about each job, for operators, and a count of missed snapshots."""
 
 import os
 import socket
@@ -10,7 +10,7 @@ import polars as pl
 from analytics_service.clickhouse.connection import Store
 
 JOB_RUNS = "job_run"
-# In the order of the fields of JobRun.
+# In the order of JobRun's fields.
 _SCHEMA = {
     "dataset": pl.String,
     "scheduler": pl.String,
@@ -22,19 +22,19 @@ _SCHEMA = {
     "outcome": pl.String,
     "duration_ms": pl.UInt32,
 }
-# Seconds that a scheduler's report may be late before it counts as gone.
+# A scheduler counts as gone when its report is this many seconds late.
 _LATE = 60
 # The end of a message about a scheduler that has to be stopped.
-FORGOTTEN = "One that was killed counts as running for some minutes."
+FORGOTTEN = "A scheduler that was killed counts as running for some minutes."
 
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
     """A scheduler's report about a dataset. Instants are unix seconds.
 
-    `interval` is the time between snapshots in seconds. `next_at` is None once the scheduler has stopped. `failed_at`
-    is the instant of the last snapshot that could not be taken, and `error` says why. `ran_at` is the instant of the
-    last run's snapshot, `outcome` a word for its result, and `duration_ms` its duration in milliseconds.
+    `interval` is in seconds. `next_at` is None once the scheduler has stopped. `failed_at` is the instant of the last
+    snapshot that failed, and `error` says why. `ran_at` is the instant of the last snapshot that was attempted,
+    `outcome` a word for its result, and `duration_ms` its duration.
     """
 
     dataset: str
@@ -50,7 +50,7 @@ class JobRun:
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """A scheduler that was running within the last week. Its name has the host and the process id."""
+    """A scheduler that ran within the last week. Its name is host:pid."""
 
     name: str
     heard_seconds_ago: int
@@ -61,12 +61,11 @@ class Scheduler:
 
 
 def scheduler_name() -> str:
-    """The name of a scheduler in this process."""
+    """host:pid of this process."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def record_job_run(store: Store, runs: Sequence[JobRun]) -> None:
-    """Write reports of a scheduler."""
     store.insert(JOB_RUNS, pl.DataFrame(runs, schema=_SCHEMA))
 
 
@@ -81,22 +80,22 @@ def read_runs(store: Store) -> tuple[list[JobRun], list[Scheduler]]:
 
 
 def recorded_intervals(runs: Sequence[JobRun], schedulers: Sequence[Scheduler]) -> Mapping[str, int]:
-    """Seconds between snapshots of each dataset, from the result of `read_runs`. If there are several schedulers, a
-    running scheduler counts, or else the last one that ran."""
+    """Seconds between snapshots of each dataset, from the result of `read_runs`. A running scheduler
+    wins, else the last that ran."""
     alive = {scheduler.name for scheduler in schedulers if scheduler.alive}
     running = [run for run in runs if run.scheduler in alive]
-    # Runs are sorted newest first, and the last entry of a dataset wins.
+    # Reports are newest first, and the last entry of a dict wins.
     return {run.dataset: run.interval for run in reversed([*running, *runs])}
 
 
 def running_scheduler(store: Store) -> Scheduler | None:
-    """A scheduler that writes to the store, if any. A killed scheduler still counts for some minutes."""
+    """A scheduler that writes to the store, if any. A killed scheduler counts for some minutes."""
     return next((scheduler for scheduler in read_runs(store)[1] if scheduler.alive), None)
 
 
 def _scheduler(name: str, reports: list[dict[str, int | None]]) -> Scheduler:
-    """A scheduler is alive if it has a next run, and its last report is not older than two intervals of its most
-    frequent job plus _LATE."""
+    """A scheduler is alive if it has a next job, and its last report is at most two intervals of its most frequent job
+    plus _LATE old."""
     age = min(row["age"] or 0 for row in reports)
     shortest_interval = min(row["interval_seconds"] or 0 for row in reports)
     is_stopped = all(row["next_at"] is None for row in reports)
@@ -104,10 +103,8 @@ def _scheduler(name: str, reports: list[dict[str, int | None]]) -> Scheduler:
 
 
 def missing_runs(store: Store, intervals: Mapping[str, int], start: int) -> Mapping[str, int]:
-    """The number of scheduled instants since a unix second, up to the newest, without a snapshot, by dataset.
-
-    `intervals` are in seconds, by dataset.
-    """
+    """The number of missed snapshots by dataset, from `start` (unix second) to the newest snapshot. `intervals` are in
+    seconds, by dataset."""
     if not intervals:
         return {}
     rows = store.query("count_missing_runs", datasets=list(intervals), intervals=list(intervals.values()), start=start)

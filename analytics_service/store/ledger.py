@@ -1,4 +1,4 @@
-"""The snapshot ledger: it lists complete runs, and so decides what readers may see."""
+"""The ledger lists complete commits, and so decides what readers may see."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,13 +15,13 @@ from analytics_service.store.losses import Loss
 LEDGER = "snapshot"
 REWRITES = "rewrite"
 HEADS, HEADS_VIEW = "snapshot_head", "snapshot_head_view"
-# In place of the instant of a missing snapshot.
+# Stands for the instant of a missing snapshot.
 NONE = -1
-# The instant of imports that bring values of a history, but no state that snapshots of its dataset have.
+# The instant of imports that bring values of a history, but no snapshot of its dataset.
 VALUES_ONLY = 0
-# The kind of a rewrite that takes out observations or runs, or adds observations without a run.
+# The kind of a rewrite that removes observations or commits, or adds observations without a commit.
 CORRECTION = "correction"
-# Seconds by which a snapshot may be ahead of ClickHouse's clock. Later ones are from the future (rule 8.16).
+# A snapshot is from the future if it is more seconds ahead of ClickHouse's clock (rule 8.16, future snapshots).
 MOST_AHEAD = 60
 _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "dataset": pl.String,
@@ -44,7 +44,7 @@ _REWRITE = {"dataset": pl.String, "version": pl.UInt64, "finished": pl.UInt8}
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of data: a source by its spec, or imported files, whose spec is empty."""
+    """The origin of data: the spec of a source, or an empty spec for imported files."""
 
     spec: str
     simulated: bool = False
@@ -57,20 +57,19 @@ IMPORTED = Origin("")
 
 
 def any_simulated(origins: Iterable[Origin]) -> bool:
-    """Whether any of these origins is simulated."""
     return any(origin.simulated for origin in origins)
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """A completed run of a job, a backfill or an import. Instants are unix seconds.
+    """A complete commit of a job, a backfill or an import. Instants are unix seconds.
 
-    `at` is that of the snapshot; of an import its newest observation, or VALUES_ONLY. `source` is the spec of a source,
-    or the names of imported files. `version` is the start of the run, in unix nanoseconds by the clock of ClickHouse.
-    `simulated` says whether the rows are made up. `files_id` identifies the files of an import: a later import of the
-    same files that ends at the same instant replaces the row. `reported_histories` are those of loans whose values the
-    source reported. It has all events up to `complete_until`, which is 0 if it does not say so. `tables` of snapshots
-    have `table_rows` of the run.
+    `at` is the snapshot's instant; for an import its newest observation, or VALUES_ONLY. `source` is the spec of a
+    source, or the names of imported files. `version` is the start of the commit in unix nanoseconds by ClickHouse's
+    clock. `files_id` identifies the files of an import: a later import of these files that ends at the same instant
+    replaces the row. `reported_histories` are histories of loans whose values the source reported. The source has all
+    events up to `complete_until`, 0 if it does not say. Each of `tables` has as many rows of the commit as
+    `table_rows`.
     """
 
     dataset: str
@@ -90,7 +89,6 @@ class LedgerRow:
 
     @property
     def origin(self) -> Origin:
-        """The origin of the run's rows."""
         return IMPORTED if self.kind == "import" else Origin(self.source, self.simulated)
 
 
@@ -98,9 +96,9 @@ class LedgerRow:
 class Head:
     """The newest state of a dataset that readers may see. Instants are unix seconds.
 
-    Equal heads mean equal data (rule 8.2): `version` is the greatest of all completed runs, `runs` counts them, and
-    `rewrites` counts those that changed history which readers had seen. `losses` is the version of what the store is
-    known to have lost, 0 if it never lost anything (rule 8.19).
+    Equal heads mean equal data (rule 8.2, equal heads): `version` is the greatest of all complete commits, `runs`
+    counts these commits, and `rewrites` those that changed history which readers had seen. `losses` is the version of
+    the dataset's losses, 0 if it never lost anything (rule 8.19, losses).
     """
 
     dataset: str
@@ -118,12 +116,12 @@ class Head:
 
     @property
     def newest(self) -> int:
-        """The newest snapshot's instant (unix second); without a snapshot, that of the newest value."""
+        """The instant (unix second) of the newest snapshot, or of the newest observation if there is no snapshot."""
         return self.at if self.at != VALUES_ONLY else self.last_observed_at
 
     @property
     def newest_while_open(self) -> "Head | None":
-        """The dataset's newest head, as long as newer runs may change what this head shows."""
+        """The dataset's newest head, as long as newer commits may change what this head shows."""
         return self
 
     def follows(self, other: "Head") -> bool:
@@ -138,13 +136,12 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class PastHead(Head):
-    """The state of a dataset at a moment of the past (rule 8.12). Later snapshots have followed.
+    """The state of a dataset at a moment of the past (rule 8.12, as-of state). Later snapshots have followed.
 
-    `at` is the instant of its newest snapshot or observation at that moment, NONE if it had none, and `version` is that
-    of this snapshot. If assets are described with the dataset, `max_version` is the greatest version of all commits
-    that may have rows at or before the moment. `open_with` is the dataset's newest head as long as a run that appends
-    may change the state: jobs may still be late for the moment, observations may be added before it, or definitions of
-    assets may be missing. Otherwise it is None.
+    `at` is the instant of its newest snapshot or observation at that moment, NONE if there was none, and `version` the
+    snapshot's version. If assets are defined with the dataset, `max_version` is the greatest version of all commits
+    that may have rows at or before the moment. `open_with` is the dataset's newest head while an append may change the
+    state: jobs may be late, observations may be added, or definitions of assets may be missing. Otherwise it is None.
     """
 
     max_version: int = 0
@@ -156,25 +153,20 @@ class PastHead(Head):
         return self.open_with
 
     def awaits_jobs_only(self, moment: int) -> bool:
-        """Whether only late jobs can still change the state at the moment (unix second).
-
-        False if there was no snapshot yet: then the first run decides how assets are described.
-        """
+        """Whether only late jobs can still change the state at the moment (unix second). False before the first
+        snapshot, which decides how assets are defined."""
         return self.at != NONE and (self.open_with is None or moment < self.open_with.last_observed_at)
 
     def is_current(self, newest: Head | None) -> bool:
-        """While the state is open, whether `newest` is still the head that it was read with; afterwards, whether the
-        dataset was not rewritten.
-
-        Only a rewrite, or a loss, changes a state that a later snapshot has followed.
-        """
+        """Whether an answer made from this state still holds. An open state holds until the head changes, a closed
+        state until the dataset is rewritten or loses rows."""
         if self.open_with is not None:
             return newest == self.open_with
         return change_counts(newest) == (self.rewrites, self.losses)
 
 
 def change_counts(head: Head | None) -> tuple[int, int]:
-    """What a head counts that changes the past: rewrites and losses; -1 and 0 for a dataset without a head."""
+    """The head's counts of changes to the past: rewrites and losses. -1 and 0 without a head."""
     return (-1, 0) if head is None else (head.rewrites, head.losses)
 
 
@@ -182,10 +174,9 @@ def change_counts(head: Head | None) -> tuple[int, int]:
 class Ledger:
     """The ledger as read by one query.
 
-    `heads` are by dataset. `open` are the versions of unfinished rewrites, by dataset. `origins` are those of all
-    completed runs. `rewritten` has the unix second of each dataset's last rewrite. `now` (unix second) is ClickHouse's,
-    and `ahead` has the first snapshot from the future of each dataset that has any (rule 8.16). `losses` are by
-    dataset; "" has those that change no answer.
+    All mappings are by dataset. `open` has the versions of unfinished rewrites, `rewritten` the unix second of the last
+    rewrite, `ahead` the first snapshot from the future, if any (rule 8.16), and `losses` under "" also those that
+    change no answer. `origins` are the origins of all complete commits, and `now` is ClickHouse's unix second.
     """
 
     heads: Mapping[str, Head]
@@ -198,49 +189,47 @@ class Ledger:
 
 
 def ledger_frame(runs: Sequence[LedgerRow]) -> pl.DataFrame:
-    """The rows of the ledger for these runs."""
     return pl.DataFrame(runs, schema=_SCHEMA)
 
 
 def parse_ledger_rows(rows: pl.DataFrame) -> list[LedgerRow]:
-    """The runs in rows of the ledger."""
     return [LedgerRow(**row) for row in rows.select(list(_SCHEMA)).iter_rows(named=True)]
 
 
 def new_version(store: Store) -> int:
-    """A version for new rows, greater than every version in the store. Of several rows the last version wins."""
+    """A version for new rows, greater than every version in the store. The row with the greatest version wins."""
     return int(store.query("make_version")["version"][0])
 
 
 def record_rewrite(store: Store, datasets: Sequence[str], version: int, finished: int) -> None:
-    """Announce a rewrite of datasets, or with `finished` = 1 record its end (rule 8.5)."""
+    """Announce a rewrite of datasets, or with `finished` = 1 record its end (rule 8.5, announced rewrites)."""
     rows = [{"dataset": dataset, "version": version, "finished": finished} for dataset in datasets]
     store.insert(REWRITES, pl.DataFrame(rows, schema=_REWRITE))
 
 
 def last_snapshot_before(store: Store, dataset: str, before: int) -> int | None:
-    """The last instant before `before` with a snapshot completed by a job or a backfill, if there is any."""
+    """The last instant before `before` with a snapshot of a job or a backfill."""
     rows = store.query("find_snapshot_before", dataset=dataset, before=before)
     return int(rows["at"][0]) if rows.height else None
 
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """A complete snapshot of loans (unix second), and up to when its source said that it had all events, 0 if it did
-    not say so."""
+    """A complete snapshot of loans (unix second), and the second up to which its source had all events, 0 if the source
+    did not say."""
 
     at: int
     complete_until: int
 
 
 def last_covered_loans(store: Store, before: int) -> Covered | None:
-    """The last snapshot of loans before a unix second, if there is any."""
+    """The last snapshot of loans before a unix second."""
     rows = store.query("find_snapshot_before", dataset="loans", before=before)
     return Covered(*rows.select("at", "complete_until").row(0)) if rows.height else None
 
 
 def nth_snapshot(store: Store, dataset: str, number: int, start: int, end: int) -> int | None:
-    """The nth instant, from 1, in [start, end) with a snapshot completed by a job or a backfill, if there is any."""
+    """The nth instant, from 1, in [start, end) with a snapshot of a job or a backfill."""
     rows = store.query("find_nth_snapshot", dataset=dataset, number=number, start=start, end=end)
     return int(rows["at"][0]) if rows.height else None
 
@@ -248,8 +237,8 @@ def nth_snapshot(store: Store, dataset: str, number: int, start: int, end: int) 
 def newest_snapshots_at(
     store: Store, datasets: Sequence[str], seconds: Sequence[int]
 ) -> dict[str, list[tuple[int, int] | None]]:
-    """Instant (unix second) and version of the newest complete snapshot of each dataset at each of some ascending
-    seconds; None before the first."""
+    """Instant (unix second) and version of each dataset's newest complete snapshot at each of the ascending `seconds`;
+    None before the first snapshot."""
     starts = [0, *(second + 1 for second in seconds[:-1])]
     rows = store.query("find_snapshots_at", datasets=list(datasets), starts=starts, last=seconds[-1])
     found = {(dataset, start): (at, version) for dataset, start, at, version in rows.iter_rows()}
@@ -261,7 +250,7 @@ def newest_snapshots_at(
 
 
 def imported_spans(store: Store, dataset: str) -> list[tuple[int, int]]:
-    """The first and the last instant (unix second) of the observations that each import of a dataset has brought."""
+    """The first and the last instant (unix second) of each import of a dataset."""
     rows = store.query("list_overlapping_imports", dataset=dataset, start=0, version=2**64 - 1)
     return list(rows.select("first_observed_at", "at").iter_rows())
 
@@ -273,18 +262,17 @@ def snapshot_versions(store: Store, dataset: str, start: int, end: int) -> Mappi
 
 
 def first_moment(store: Store, dataset: str) -> int | None:
-    """The first moment (unix second) with a snapshot or an imported observation of a dataset, if there is any."""
+    """The first unix second with a snapshot or an imported observation of a dataset."""
     rows = store.query("find_first_moment", dataset=dataset)
     return int(rows["first"][0]) if rows.height else None
 
 
 def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, described: bool) -> PastHead:
-    """The state of a dataset as of a moment (unix second) that is earlier than its head.
+    """The state of a dataset as of a moment (unix second) before its head.
 
-    `late` says whether jobs may still be late for the moment, `imported` whether the store may have runs of imports,
-    and `described` whether assets are described with the dataset. `last_observed_at` is the instant of the newest
-    snapshot, or the moment itself if there may be imported observations in between; but no later than the newest
-    observation of all.
+    `late`: jobs may still be late for the moment. `imported`: the store may have imports. `described`: assets are
+    defined with the dataset. `last_observed_at` becomes the instant of the newest snapshot, or the moment itself if
+    imported observations may lie between the two; but at most that of the head.
     """
     rows = store.query("find_snapshot_before", dataset=head.dataset, before=at + 1)
     newest, version = rows.select("at", "version").row(0) if rows.height else (NONE, 0)
@@ -299,7 +287,7 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
             imported=int(imported),
         ).row(0)
         max_version, last = max(version, earlier), at if imports else newest
-    # If the oracle stands still, snapshots are later than all observations.
+    # While the oracle stands still, snapshots are later than all observations.
     last = min(last, head.last_observed_at)
     return PastHead(
         head.dataset,
@@ -315,7 +303,7 @@ def past_head(store: Store, head: Head, at: int, *, late: bool, imported: bool, 
 
 
 def read_ledger(store: Store) -> Ledger:
-    """The newest state of each dataset, the unfinished rewrites, the origins of the data, and what is lost."""
+    """Read heads, unfinished rewrites, origins and losses in one query."""
     heads: dict[str, Head] = {}
     origins: set[Origin] = set()
     rewrites: Counter[str] = Counter()
@@ -345,15 +333,15 @@ def read_ledger(store: Store) -> Ledger:
 
 
 def hide_future_snapshots(store: Store, ledger: Ledger) -> Ledger:
-    """The ledger as readers are shown it: with the present of each dataset (rule 8.16)."""
+    """The ledger for readers: heads without snapshots from the future (rule 8.16)."""
     presents = {dataset: head_without_future(store, head, ledger.now) for dataset, head in ledger.heads.items()}
     heads = {dataset: head for dataset, (head, _) in presents.items()}
     return replace(ledger, heads=heads, ahead={dataset: first for dataset, (_, first) in presents.items() if first})
 
 
 def head_without_future(store: Store, head: Head, now: int) -> tuple[Head, int]:
-    """A head without the dataset's snapshots from the future, and the first of these; 0 if there is none (rule 8.16).
-    Costs nothing if the head is not ahead."""
+    """A head without the dataset's snapshots from the future, and the first of these, or 0 (rule 8.16). Takes a query
+    only if the head is ahead."""
     if head.at <= now + MOST_AHEAD:
         return head, 0
     at, last, first = store.query("read_present_head", dataset=head.dataset, latest=now + MOST_AHEAD).row(0)
@@ -361,31 +349,28 @@ def head_without_future(store: Store, head: Head, now: int) -> tuple[Head, int]:
 
 
 def describe_ahead(dataset: str, first: int, now: int) -> str:
-    """Words for operators about a snapshot from the future."""
+    """A line for operators about a snapshot from the future."""
     at = format_instant(from_unix(first))
     return (
-        f"{dataset}: a snapshot of {at} lies {(first - now) // MINUTE:,} minutes ahead; "
-        f"`analytics-service remove {dataset} --start {at}` takes it out"
+        f"{dataset}: the snapshot of {at} is {(first - now) // MINUTE:,} minutes in the future; "
+        f"`analytics-service remove {dataset} --start {at}` removes it"
     )
 
 
 def read_heads(store: Store) -> Mapping[str, Head]:
-    """The newest state of each dataset, by dataset."""
+    """The heads by dataset."""
     return read_ledger(store).heads
 
 
 def read_state(store: Store, dataset: str) -> Head | None:
-    """The newest completed state of a dataset, without its count of rewrites."""
+    """The head of a dataset, without its count of rewrites."""
     rows = store.query("read_head", dataset=dataset)
     return Head(dataset, *rows.row(0)) if rows.height else None
 
 
 def require_unchanged(store: Store, *heads: Head) -> None:
-    """Accept data that was read as of heads (rule 8.3). Superseded when a rewrite of their datasets was announced
-    since.
-
-    Runs that append to history change nothing that a head shows.
-    """
+    """Accept data that was read as of heads (rule 8.3, atomic rewrites). Superseded if a rewrite of their datasets was
+    announced since. Appends change nothing that a head shows."""
     rows = store.query("count_rewrites", datasets=[head.dataset for head in heads])
     counted = {dataset: (announced, finished) for dataset, announced, finished in rows.iter_rows()}
     for head in heads:
@@ -396,8 +381,8 @@ def require_unchanged(store: Store, *heads: Head) -> None:
 def oldest_change(store: Store, start: Head, head: Head) -> int | None:
     """The oldest instant (unix second) whose observations may differ between two heads of a dataset.
 
-    None when no run was completed in between. 0 when unsure: after a loss, and if a run that began before `since` was
-    read and ended after it has a lower version, so that only the count of runs shows it.
+    None if no commit completed in between. 0 if unsure: after a loss, or if a commit with a version below `start`'s
+    completed after `start` was read, which only the count of commits shows.
     """
     if start.losses != head.losses:
         return 0

@@ -1,7 +1,7 @@
-"""Finds out what the store has lost (rule 8.19).
+"""Finds lost rows (rule 8.19, losses).
 
-Truth is a comparison of rows: observations with rollups of 15 minutes, these with days, days with months, and
-snapshots with the ledger. A part that ClickHouse has found broken counts only where rows cannot be compared.
+The check compares row counts: observations with 15min rollups, these with days, days with months, and snapshots with
+the ledger. A part that ClickHouse found broken counts only where rows cannot be compared.
 """
 
 import logging
@@ -37,20 +37,20 @@ from analytics_service.store.schema import TABLES
 
 log = logging.getLogger(__name__)
 
-# All observations of a row of `rollup`, those included that say that there is no value.
+# All observations of a row of `rollup`, including unknown values.
 _COUNTED = "count + unknown"
-# By width: the end of a rollup, the next smaller width, the start of the rollup that holds one of that width, and the
-# spans whose differing rollups are told as one.
+# By width: the end of a rollup, the next smaller width, the start of the rollup that contains a rollup of this width,
+# and the period whose differing rollups are reported as one loss.
 _WIDTHS = {
     "15min": ("begins_at + 900", "", "", "toStartOfDay"),
     "day": ("begins_at + 86400", "15min", "toStartOfDay(start)", "toStartOfMonth"),
     "month": ("addMonths(begins_at, 1)", "day", "toDateTime(toStartOfMonth(start), 'UTC')", "toStartOfYear"),
 }
-# Tables with rows for each snapshot, which the ledger counts; and those of them that are not stored by month.
+# Tables with rows for each snapshot, which the ledger counts; and tables that are not partitioned by month.
 _UNCOUNTED = (EVENTS, "position_digest")
 _COUNTED_TABLES = {name: dataset for dataset, names in TABLES.items() for name in names if name not in _UNCOUNTED}
 _NOT_BY_MONTH = ("position_change",)
-# Tables of which no answer lacks rows: what they are for is made again, or is about the past of the service itself.
+# Tables that no answer needs: their rows are recomputed, or describe the service itself.
 _SILENT = (
     "position_digest",
     "snapshot_head",
@@ -68,10 +68,9 @@ _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "losses": pl.List(pl.Struct(_LOSS)),
     "version": pl.UInt64,
 }
-# Ranges of series whose next observations are looked up; their names are parameters.
+# Ranges of one query: their series are parameters.
 _MOST_RANGES = 1_000
-
-# Seconds whose snapshots are compared with the ledger together: half a million in a year of one each minute.
+# Seconds of snapshots compared with the ledger in one query: half a million snapshots in a year of one each minute.
 _AT_ONCE = 366 * DAY
 
 Losses = dict[str, list[Loss]]
@@ -79,7 +78,7 @@ Losses = dict[str, list[Loss]]
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """Where rollups of a series differ, unix seconds: from `first` to before `until`."""
+    """Where rollups of a series differ: [first, end) in unix seconds."""
 
     history: str
     asset_id: str
@@ -89,8 +88,8 @@ class _Range:
 
 @dataclass(frozen=True, slots=True)
 class BrokenPart:
-    """A part of a table that ClickHouse has put aside, and when (unix second), and whether the parts that it was merged
-    from are there instead."""
+    """A part of a table that ClickHouse has detached at `found_at` (unix second). `restored`: the parts that it was
+    merged from are active instead."""
 
     table: str
     partition: str
@@ -100,12 +99,12 @@ class BrokenPart:
 
     @property
     def began_before(self) -> int:
-        """A version greater than that of all runs that may have rows in it."""
+        """A version greater than that of all commits that may have rows in it."""
         return (self.found_at + 1) * NANOSECONDS
 
     @property
     def span(self) -> tuple[int, int]:
-        """The unix seconds of its rows, both included. Partitions are months, years, or all."""
+        """The unix seconds of its rows, both included. A partition is a month, a year, or everything."""
         digits = self.partition.rpartition("-")[2]
         if len(digits) == len("202501"):
             month = _start_of(digits)
@@ -116,34 +115,33 @@ class BrokenPart:
 
 
 def check(store: Store) -> bool:
-    """Find out what is lost, and record it for all readers. Returns whether to check again soon: something is lost, or
-    was rewritten meanwhile. Of that stays what was known before.
-    """
+    """Find lost rows, and record them for all readers. Returns whether to check again soon: something is lost, or a
+    dataset was rewritten meanwhile, which keeps its known losses."""
     broken = _broken_parts(store)
     if any(part.table == HEADS for part in broken):
         _raise_heads(store)
     ledger = read_ledger(store)
     known = {dataset: [*losses] for dataset, losses in ledger.losses.items() if losses}
     found = _found(store, ledger, broken)
-    if _fresh(found, known):
-        # A run that was completed meanwhile may look like a loss.
+    if _has_new(found, known):
+        # A commit that completed meanwhile may look like a loss.
         again = _found(store, ledger, broken)
         found = {
             dataset: [loss for loss in losses if loss in again.get(dataset, ())] for dataset, losses in found.items()
         }
     changed = [dataset for dataset in found.keys() | known.keys() if found.get(dataset, []) != known.get(dataset, [])]
     settled = {dataset: found.get(dataset, []) for dataset in sorted(changed) if _is_settled(store, ledger, dataset)}
-    _tell(settled, known)
+    _log_changes(settled, known)
     _record(store, settled)
     return len(settled) < len(changed) or any({**known, **settled}.values())
 
 
-def _fresh(found: Losses, known: Losses) -> bool:
+def _has_new(found: Losses, known: Losses) -> bool:
     return any(loss not in known.get(dataset, ()) for dataset, losses in found.items() for loss in losses)
 
 
 def _is_settled(store: Store, ledger: Ledger, dataset: str) -> bool:
-    """Whether no rewrite of the dataset has been announced since the ledger was read (rule 8.3)."""
+    """Whether no rewrite of the dataset was announced since the ledger was read (rule 8.3, atomic rewrites)."""
     try:
         require_unchanged(store, *filter(None, [ledger.heads.get(dataset)]))
     except Superseded:
@@ -151,22 +149,19 @@ def _is_settled(store: Store, ledger: Ledger, dataset: str) -> bool:
     return True
 
 
-def _tell(now: Losses, before: Losses) -> None:
-    """Log what is lost that was not, and the reverse."""
-    fresh = {
-        dataset: [loss for loss in losses if loss not in before.get(dataset, ())] for dataset, losses in now.items()
-    }
-    for told in describe_losses(fresh):
-        log.error("%s", told)
+def _log_changes(now: Losses, before: Losses) -> None:
+    new = {dataset: [loss for loss in losses if loss not in before.get(dataset, ())] for dataset, losses in now.items()}
+    for line in describe_losses(new):
+        log.error("%s", line)
     for dataset, losses in now.items():
         if not losses:
-            log.info("%s: nothing is lost any more.", dataset or "The store")
+            log.info("%s: all losses are repaired.", dataset or "The store")
 
 
 def _record(store: Store, losses: Losses) -> None:
-    """Tell readers what is lost of some datasets."""
+    """Record the losses of datasets for readers."""
     if any(loss.what.startswith("position") for own in losses.values() for loss in own):
-        # What digests say of an address may be newer than its rows, or older.
+        # A digest may be newer or older than the rows of its address.
         forget_digests(store)
     version = new_version(store) if losses else 0
     rows = [
@@ -192,7 +187,7 @@ def _found(store: Store, ledger: Ledger, broken: Sequence[BrokenPart]) -> Losses
 
 
 def _raise_heads(store: Store) -> None:
-    """Make heads of what the ledger lists; they follow from it."""
+    """Derive the heads from the ledger."""
     for dataset in TABLES:
         ends = named_query("derive_head", {"dataset": dataset, "newest": "max(s.last_observed_at)"})
         store.execute(named_query("raise_head", {"dataset": dataset, "ends": ends}))
@@ -204,7 +199,7 @@ def _start_of(month: str) -> int:
 
 
 def _differing(store: Store, ledger: Ledger) -> Iterator[tuple[str, Loss]]:
-    """Where closed rollups have other numbers of observations than what they are made from."""
+    """Where closed rollups count other numbers of observations than their inputs."""
     heads = ledger.heads
     closed = {h.name: heads[h.dataset].last_observed_at + 1 for h in HISTORIES if h.dataset in heads}
     if not closed:
@@ -213,7 +208,7 @@ def _differing(store: Store, ledger: Ledger) -> Iterator[tuple[str, Loss]]:
     end = _until_observed(store, ranges)
     for history in HISTORIES:
         own = [each for each in ranges if each.history == history.name]
-        # A series without any rollup is in no page.
+        # No page shows a series without rollups.
         listed = read_series(store, history, heads[history.dataset].last_observed_at + 1) if own else {}
         spans = [(each.first if each.asset_id in listed else 0, end[each]) for each in own]
         yield from ((history.dataset, Loss(history.name, *span)) for span in _union(spans))
@@ -244,7 +239,7 @@ def _differing_rows(store: Store, width: str, **bound: object) -> list[tuple[str
 
 
 def _months(store: Store, newest: int) -> Iterator[tuple[int, int]]:
-    """The starts and ends of the UTC months of all observations and rollups, unix seconds."""
+    """The UTC months of all observations and rollups: start and end of each, unix seconds."""
     month = month_start(store.query("find_first_observed")["first"].item())
     while month < newest:
         following = next_month(month)
@@ -253,7 +248,7 @@ def _months(store: Store, newest: int) -> Iterator[tuple[int, int]]:
 
 
 def _joined(ranges: Iterable[_Range]) -> list[_Range]:
-    """Ranges with those of the same series joined that are less than a day apart, or all if there are too many."""
+    """Joins ranges of a series that are less than a day apart, or all of them if there are too many."""
     found = sorted(ranges, key=lambda each: (each.history, each.asset_id, each.first))
     by_series = [[*group] for _, group in groupby(found, key=lambda each: (each.history, each.asset_id))]
     gap = DAY if len(found) <= _MOST_RANGES else FOREVER
@@ -265,7 +260,7 @@ def _joined(ranges: Iterable[_Range]) -> list[_Range]:
 
 
 def _union(spans: Iterable[tuple[int, int]], gap: int = 1) -> list[tuple[int, int]]:
-    """Spans in order, with those joined that are not more than a gap apart."""
+    """Sorts spans, and joins those that are at most `gap` apart."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(spans):
         if joined and first <= joined[-1][1] + gap:
@@ -307,7 +302,7 @@ def _missing(store: Store, ledger: Ledger) -> Iterator[tuple[str, Loss]]:
             found[what].append(at)
     for what, seconds in found.items():
         if what in _NOT_BY_MONTH:
-            # A row holds until the next one of its item.
+            # A row is valid until the next row of its item.
             yield _COUNTED_TABLES[what], Loss(what, min(seconds), FOREVER)
         else:
             yield from (
@@ -316,15 +311,15 @@ def _missing(store: Store, ledger: Ledger) -> Iterator[tuple[str, Loss]]:
 
 
 def _broken_parts(store: Store) -> list[BrokenPart]:
-    """The broken parts whose rows are not there otherwise. Where tables have copies, ClickHouse fetches what is broken
+    """The broken parts whose rows are missing. Tables with copies have none: ClickHouse fetches broken parts
     from another server."""
     if store.layout.is_replicated:
         return []
     try:
         rows = store.query("list_broken_parts", (), database=store.database)
     except StoreFailure as error:
-        # What can be compared is found all the same.
-        log.warning("Broken parts are not listed; grant SELECT on system.detached_parts. %s", error)
+        # Comparing rows finds losses all the same.
+        log.warning("Broken parts cannot be listed; grant SELECT on system.detached_parts. %s", error)
         return []
     parts = [BrokenPart(*row) for row in rows.iter_rows()]
     for part in parts:
@@ -334,21 +329,22 @@ def _broken_parts(store: Store) -> list[BrokenPart]:
 
 
 def _delete(store: Store, part: BrokenPart) -> None:
-    """Delete a broken part that nobody needs: once others are merged, nobody could tell that its rows are there."""
+    """Delete a broken part that nobody needs. Once the other parts are merged, nothing would show that they have its
+    rows."""
     with suppress(AnalyticsError):
         store.command(f"ALTER TABLE {part.table} DROP DETACHED PART '{part.name}' SETTINGS allow_drop_detached = 1")
         log.info("A broken part of %s was deleted; ClickHouse still has its rows in other parts.", part.table)
 
 
 def _uncounted(store: Store, ledger: Ledger, broken: Sequence[BrokenPart]) -> Iterator[tuple[str, Loss]]:
-    """What broken parts may have had beyond what is compared."""
+    """Losses by broken parts whose rows cannot be compared."""
     for part in broken:
         if part.table == OBSERVATIONS:
             yield from _uncounted_observations(store, ledger, part, broken)
         elif part.table != ROLLUPS and (part.table not in _COUNTED_TABLES or part.table in _NOT_BY_MONTH):
             start, last = part.span
             for dataset in _datasets_of(part.table, ledger):
-                # Of a table without months, nothing can be missing from before the first snapshot.
+                # A table that is not partitioned by month lacks nothing before the first snapshot.
                 first = start or (first_moment(store, dataset) or 0 if dataset else 0)
                 yield dataset, Loss(part.table, first, last, part.name)
 
@@ -363,7 +359,7 @@ def _datasets_of(table: str, ledger: Ledger) -> Sequence[str]:
 def _uncounted_observations(
     store: Store, ledger: Ledger, part: BrokenPart, broken: Sequence[BrokenPart]
 ) -> Iterator[tuple[str, Loss]]:
-    """Observations that no rollup summarizes, or only lost ones, until they are written anew."""
+    """Observations that no rollup summarizes, or only lost rollups, until they are written again."""
     (start, last), before = part.span, part.began_before
     lost = {each.partition for each in broken if each.table == ROLLUPS}
     for dataset, end in store.query("find_written_until", (), before=before, moment=part.found_at).iter_rows():
@@ -374,7 +370,7 @@ def _uncounted_observations(
         for name in names_of(dataset):
             following = store.query("find_all_observed_after", history=name, after=end).item()
             span = (first, following - 1 if following else FOREVER)
-            # Without its rollups, nobody knows which series there were.
+            # Without its rollups, the month's series are unknown.
             yield dataset, Loss(name, *((0, FOREVER) if _fifteen_minutes(part.partition) in lost else span))
 
 
@@ -388,5 +384,4 @@ def _summarized_until(end: int, month: str, lost: set[str]) -> int:
 
 
 def _fifteen_minutes(month: str) -> str:
-    """The partition of the rollups of 15 minutes of a month."""
     return f"1-{month}"

@@ -1,4 +1,4 @@
-"""What the store has lost (rule 8.19): rows that it had, and that answers lack."""
+"""Losses: rows that the store once had, and that answers now lack (rule 8.19, losses)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,17 +11,16 @@ from analytics_service.market.kinds import FOREVER
 from analytics_service.store.datasets.events import EVENTS
 
 LOSSES = "loss"
-# Tables whose rows come back only with all since: they are stored as changes, or made from events.
+# Tables whose rows can be restored only together with all later ones: they hold changes, or derive from events.
 _CHANGES = ("position_change", "position_summary", EVENTS)
-# Datasets whose histories follow from tables of theirs.
+# Datasets whose histories are computed from their tables.
 _COMPUTED = ("positions", "loans")
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Rows of a history or table that are lost. Answers lack them from `first` to `last` (unix seconds, both included),
-    which is until all that they were of has later rows, or FOREVER. `part` is the name of a broken part of the table
-    whose rows nothing counts; else empty."""
+    """Lost rows of a history or table. Answers lack them from `first` to `last` (unix seconds, both included): until
+    later rows replace them, or FOREVER. `part` names a broken part whose rows nothing counts; else it is empty."""
 
     what: str
     first: int
@@ -43,18 +42,18 @@ class Loss:
 
 
 def describe_losses(losses: Mapping[str, Sequence[Loss]]) -> list[str]:
-    """Words for operators about losses by dataset: what is lost, and what to do once the disk is sound."""
+    """Lines for operators about losses by dataset: what is lost, and what to do once the disk is sound."""
     alike: defaultdict[object, list[tuple[str, Loss]]] = defaultdict(list)
     for dataset, found in sorted(losses.items()):
         for loss in found:
-            # Several datasets may need a broken part, and several histories of a dataset lack the same time.
+            # A broken part may concern several datasets, and a time range several histories of a dataset.
             cause = (loss.what, loss.part) if loss.part else (dataset, loss.first, loss.last)
             alike[dataset if loss.what in _CHANGES else cause].append((dataset, loss))
     return [_describe(*map(dict.fromkeys, zip(*group, strict=True))) for group in alike.values()]
 
 
 def _describe(datasets: Iterable[str], losses: Iterable[Loss]) -> str:
-    """Words about losses of the same time, by the same part, or that end by the same remedy."""
+    """A line about losses that share a time range, a broken part or a remedy."""
     (dataset, *others), (first, *_) = datasets, sorted(losses, key=attrgetter("first"))
     what = replace(first, what=", ".join(dict.fromkeys(loss.what for loss in losses)))
     broken = ", ".join(dict.fromkeys(f"detached/{loss.part} of {loss.what}" for loss in losses if loss.part))
@@ -63,7 +62,7 @@ def _describe(datasets: Iterable[str], losses: Iterable[Loss]) -> str:
 
 
 def _remedy(dataset: str, loss: Loss) -> str:
-    """What brings rows back that answers need, or nothing."""
+    """How to restore rows that answers need; empty if none do."""
     if not dataset:
         return ""
     start, end = (format_instant(from_unix(second)) for second in (loss.first, loss.last))
@@ -85,4 +84,4 @@ def require_kept(losses: Iterable[Loss], start: int, end: int) -> None:
     """Lost if an answer for [start, end) (unix seconds) lacks rows by any of these losses."""
     for loss in losses:
         if loss.overlaps(start, end):
-            raise Lost(f"The store has lost data that this answer needs: {loss}. Its operator can bring it back.")
+            raise Lost(f"The store has lost data that this answer needs: {loss}. Its operator can restore it.")

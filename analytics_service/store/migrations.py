@@ -28,7 +28,7 @@ from analytics_service.store.write_lock import ALL, LOCK_SECONDS, LOCKS, PATIENC
 
 log = logging.getLogger(__name__)
 
-# The oldest release that has all types and settings used in sql/.
+# The oldest release that has all types and settings of sql/.
 OLDEST_SERVER = (25, 8)
 SCHEMA_MIGRATION = """\
 CREATE TABLE IF NOT EXISTS schema_migration{on_cluster}
@@ -44,14 +44,14 @@ COMMENT 'Migrations that were applied to this database, one row each'
 
 
 def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_alone: bool = False) -> list[Migration]:
-    """Apply and return the missing migrations, and create the views unless all are there as they are defined now.
+    """Apply and return the missing migrations, and create the views unless they are current.
 
-    DiskFull if the embedded server has no room for that. SchemaError if the server is too old, an applied script has
-    changed, or this version cannot bring the schema up to date; and if a scheduler writes to the store, unless the
-    caller `is_alone` with it (rule 8.14). CorrectionRefused while history is corrected.
+    DiskFull if the embedded server has no room. SchemaError if the server is too old, an applied script has changed,
+    or this version cannot upgrade the schema; and if a scheduler writes to the store, unless the caller `is_alone` with
+    it (rule 8.14, schema check). CorrectionInProgress while history is corrected.
 
-    Rewrites are completed first, because their staged rows fit only the schema that they began with. A script that
-    fails half-way is not recorded. All of its statements are executed again next time.
+    Interrupted rewrites are completed first, because their staged rows fit only the old schema. A script that fails
+    half-way is not recorded; the next attempt executes all of its statements.
     """
     require_server(store.server_version())
     store.execute(f"CREATE DATABASE IF NOT EXISTS `{store.database}`{{on_cluster}}", in_database=False)
@@ -63,7 +63,7 @@ def migrate(store: Store, migrations: Sequence[Migration] | None = None, *, is_a
     if missing:
         store.require_room()
     if missing and missing[0].number > 1:
-        log.info("Bringing the schema up to date: %s", ", ".join(migration.name for migration in missing))
+        log.info("Upgrading the schema: %s", ", ".join(migration.name for migration in missing))
     with _without_corrections(store) if missing else nullcontext():
         for migration in missing:
             with store.together(migration.name):
@@ -82,28 +82,28 @@ def _record_shards(store: Store) -> None:
 
 
 def _without_corrections(store: Store) -> AbstractContextManager[object]:
-    """Hold the write lock, if the database has it already. That of a writer which was killed just now is free soon."""
+    """Hold the write lock, if the database has its table. Waits until the lock of a killed writer has expired."""
     if LOCKS not in store.query("list_tables")["name"]:
         return nullcontext()
     return correction(store, ALL, "migrate", patience=LOCK_SECONDS + PATIENCE)
 
 
 def _derive_heads(store: Store) -> None:
-    """Make the heads again from the ledger, if their table is lost, or the view that fills it."""
+    """Derive the heads from the ledger if their table, or the view that fills it, is lost."""
     present = set(store.query("list_tables")["name"])
     lost = {HEADS, HEADS_VIEW} - present
     if LEDGER in present and lost:
         for statement in (statement for migration in shipped_migrations() for statement in migration.statements):
             if created_name(statement) in lost:
                 store.execute(statement)
-        # Heads that are there twice are the same heads.
+        # Duplicate heads do no harm.
         columns = "dataset, at, last_observed_at, version, runs, sources"
         query = store.query("read_view_query", view=HEADS_VIEW)["query"].item()
         store.execute(f"INSERT INTO {HEADS} ({columns}) SELECT {columns} FROM ({query})")
 
 
 def _make_views(store: Store) -> None:
-    """Create all views, unless the database has them. On a cluster, a server that was added may lack some."""
+    """Create all views, unless the database has them. On a cluster always: a server that was added may lack some."""
     statements = view_statements(store.price_max_age)
     views = Migration(VIEWS, "views", "\n".join(statements))
     is_recorded = Applied(views.number, views.name, views.checksum) in read_applied(store)
@@ -125,10 +125,10 @@ def _require_no_scheduler(store: Store) -> None:
     try:
         scheduler = running_scheduler(store)
     except SchemaError:
-        # There is no table yet: the store is new.
+        # The store is new, and has no table yet.
         return
     if scheduler:
-        raise SchemaError(f"{scheduler} Stop it before the schema changes, and try again. {FORGOTTEN}")
+        raise SchemaError(f"{scheduler} Stop it and try again: the schema is about to change. {FORGOTTEN}")
 
 
 def require_server(version: str) -> None:

@@ -1,9 +1,9 @@
-"""Decides which data may join a store (rule 8.7): simulated data is never mixed with any other, and all snapshots are
-of one source until another replaces it.
+"""Decides which data may join a store (rule 8.7, one source): simulated data never mixes with other data, and all
+snapshots come from one source until another replaces it.
 
-All data that is not simulated has one owner; each simulated source is an owner of its own. The first run makes its
-owner that of the store, and the first of a source makes the source the store's, before it writes a row; runs of others
-are refused.
+All data that is not simulated has one owner; each simulated source is an owner of its own. Before the first commit
+writes a row, its owner becomes the store's owner; the first commit of a source makes that source the store's. Commits
+of others are refused.
 """
 
 import re
@@ -17,15 +17,16 @@ from analytics_service.store.ledger import IMPORTED, Origin
 
 _ANOTHER = "use another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"
 _REAL = "not simulated"
-"""The name of the owner of a store without simulated data."""
+"""The owner's name of a store without simulated data."""
 MADE_UP = "simulated by "
-"""The name of the owner of simulated data is this and the spec. Earlier simulations have other words, or none."""
+"""The owner's name of simulated data is this and the spec. Earlier simulations have other prefixes, or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose data a store takes: its name is that of a simulated source or _REAL, None before the first run. `source` is
-    the spec of the source of its jobs, empty before their first run. `claimed_at` is in unix microseconds."""
+    """The owner of a store: `name` is made from a simulated source's spec, or _REAL, or None before the first commit.
+    `source` is the spec of the source of its jobs, empty before their first commit. `claimed_at` is in unix
+    microseconds."""
 
     name: str | None = None
     source: str = ""
@@ -33,28 +34,27 @@ class Owner:
 
 
 def read_owner(store: Store) -> Owner:
-    """The owner of the store."""
     owners = store.query("read_owner")
     return Owner(*owners.row(0)) if owners.height else Owner()
 
 
 def simulated_spec(name: str | None) -> str | None:
-    """The simulated source of an owner with this name, if any. SourceRefused for an earlier simulation, which cannot be
-    continued."""
+    """The spec of the simulated source in an owner's name, if any. SourceMismatch for an earlier simulation, which
+    cannot be continued."""
     if name is None or name == _REAL:
         return None
     if not name.startswith(MADE_UP):
         raise SourceMismatch(
-            f"This store holds {name.rpartition(' ')[2]} of an earlier version, which made up other data and is not "
-            f"continued. Nothing was changed. To begin anew, {_ANOTHER}. With an embedded ClickHouse, "
-            "`up --replace-source` deletes the old data and begins anew, too."
+            f"This store holds {name.rpartition(' ')[2]} of an earlier version, whose simulation differs and cannot be "
+            f"continued. Nothing was changed. To start over, {_ANOTHER}. With an embedded ClickHouse, "
+            "`up --replace-source` deletes the old data and starts over, too."
         )
     return name.removeprefix(MADE_UP)
 
 
 def require_continued(store: Store) -> None:
-    """SourceRefused if the store holds data of an earlier simulation. Works before its schema is brought up to date."""
-    # Without the table there is no data of a simulation.
+    """SourceMismatch if the store holds data of an earlier simulation. Works before its schema is upgraded."""
+    # Without the table there is no simulated data.
     with suppress(SchemaError):
         simulated_spec(read_owner(store).name)
 
@@ -65,13 +65,13 @@ def remembered_source(owner: Owner) -> str | None:
 
 
 def is_same_source(spec: str, other: str | None) -> bool:
-    """Whether two specs name one source: they may differ in credentials and in a slash at the end."""
+    """Whether two specs name one source. Credentials and a slash at the end make no difference."""
     return other is not None and _identity(spec) == _identity(other)
 
 
 def require_admitted(store: Store, origin: Origin, *, replace: bool = False) -> None:
-    """SourceRefused when data of an origin must not join the store. With `replace`, its source is the store's own from
-    now on, if the owner allows it."""
+    """SourceMismatch if data of an origin must not join the store. With `replace`, the origin's source becomes the
+    store's, if the owner allows it."""
     owner = read_owner(store)
     if owner.name is not None:
         _require(owner, origin, replace=replace)
@@ -80,10 +80,8 @@ def require_admitted(store: Store, origin: Origin, *, replace: bool = False) -> 
 
 
 def take_ownership(store: Store, owner: Owner, origin: Origin) -> None:
-    """Make the source of an origin the owner of the store, unless it has one; `owner` is the one that was read. Call it
-    before the first row is written. SourceRefused when another owns the store. Simulated and other data never change
-    places.
-    """
+    """Make an origin's source the owner of the store, unless it has one. Call it before the first row is written, with
+    the owner that was read. SourceMismatch if another source owns the store."""
     if owner.name is not None:
         _require(owner, origin)
     if owner.name is None or (origin.spec and not owner.source):
@@ -91,9 +89,10 @@ def take_ownership(store: Store, owner: Owner, origin: Origin) -> None:
 
 
 def _claim(store: Store, before: Owner, origin: Origin) -> Owner:
-    """The owner once a claim was made in place of another. Of simultaneous claims, ClickHouse keeps the first.
+    """The owner after a claim that replaces `before`. ClickHouse keeps the first of simultaneous claims.
 
-    It may still know of a claim that it lost on a full disk, and drop all others. Without a window it forgets that."""
+    ClickHouse may remember a claim whose rows it lost on a full disk, and drop all others. Setting the deduplication
+    window to 0 makes it forget."""
     owner = _written(store, before, origin)
     if owner == before:
         for window in (0, 100):
@@ -119,11 +118,11 @@ def _require(owner: Owner, origin: Origin, *, replace: bool = False) -> None:
             now = "now says that its data is simulated" if origin.simulated else "no longer says that its data is"
             raise SourceMismatch(f"{named} {now}. {reason} To follow it, {_ANOTHER}.")
         same = held if source else "none"
-        raise SourceMismatch(f"{reason} For {named}, {_ANOTHER}. To go on with this one, choose --source {same}.")
+        raise SourceMismatch(f"{reason} For {named}, {_ANOTHER}. To continue this one, choose --source {same}.")
     if origin.spec and source and not (replace or is_same_source(origin.spec, source)):
         raise SourceMismatch(
-            f"The source of this store is {held}, not {named}. Nothing was written. To keep what is there and go on "
-            f"with {named}, give --replace-source once to `jobs once` or `up`."
+            f"The source of this store is {held}, not {named}. Nothing was written. To keep its data and continue with "
+            f"{named}, pass --replace-source once to `jobs once` or `up`."
         )
 
 
@@ -132,7 +131,7 @@ def _name(origin: Origin) -> str:
 
 
 def _identity(spec: str) -> str:
-    """What a spec has in common with all that name the same source."""
+    """A spec without credentials, scheme and trailing slash."""
     name, _, rest = spec.partition(":")
     return f"{name}:{re.sub(r'^(.*@|([a-z]+:)?//)', '', rest, flags=re.DOTALL)}".rstrip("/")
 

@@ -1,17 +1,17 @@
 """Rewrites: imports, backfills and other corrections of history that readers already see (rules 8.3 to 8.6).
 
-A rewrite is atomic. Its observations, definitions of assets and rows of the ledger are first written into staging
-tables. Rows of other tables are written directly, since nobody reads them before the ledger lists their run. Once
-announced, a rewrite is always completed; meanwhile readers reject everything that they read of its dataset. Its writer
-holds the write lock from the first step to the last, and looks before each step whether it still does. Whoever takes
-the lock next completes what a writer that died has left; every step may be repeated:
+A rewrite is atomic. It first writes observations, definitions of assets and ledger rows into staging tables. It writes
+rows of other tables directly: nobody reads them before the ledger lists their commit. An announced rewrite is always
+completed; meanwhile readers reject everything that they read of its dataset. The writer holds the write lock
+throughout, and checks it before each step. The next holder completes the rewrite of a dead writer; every step may be
+repeated:
 
-| staging tables | announcement | stage of a rewrite without its writer | next step                           |
-|----------------|--------------|---------------------------------------|-------------------------------------|
-| there          | none         | it was being staged                   | drop                                |
-| there          | open         | it was being put in place             | attach, rollups, ledger, finish, drop |
-| there          | finished     | in place                              | drop                                |
-| gone           | finished     | done                                  | none                                |
+| staging tables | announcement | state of the rewrite | next step                             |
+|----------------|--------------|----------------------|---------------------------------------|
+| exist          | none         | staging              | drop                                  |
+| exist          | open         | being put in place   | attach, rollups, ledger, finish, drop |
+| exist          | finished     | in place             | drop                                  |
+| dropped        | finished     | done                 | none                                  |
 """
 
 import logging
@@ -55,17 +55,17 @@ from analytics_service.store.write_lock import ALL, PATIENCE, WriteLock, write_l
 log = logging.getLogger(__name__)
 
 _STAGED = (LEDGER, OBSERVATIONS, ASSETS)
-# The kind of a run that is taken out begins with this in the staging table of the ledger.
+# In the staging table of the ledger, the kind of a removed commit begins with this.
 _TAKEN_OUT = "-"
-# Disk that a staged row needs, with its copy in the table, rollups and merges.
+# Bytes of disk for a staged row, its copy in the table, rollups and merges.
 _BYTES_OF_ROW = 64
-# Seconds between looks for rewrites whose writers have died, of a scheduler or of a service without a source.
+# Seconds between checks for interrupted rewrites, by a scheduler or a service without a source.
 LOOK_SECONDS = 15.0
 
 
 class Staging:
-    """The staging tables of a rewrite. That of observations to take out is `removed`. CorrectionStopped from each step
-    once the write lock is lost."""
+    """The staging tables of a rewrite; `removed` lists observations to delete. Each step raises WriteLockLost once the
+    write lock is lost."""
 
     def __init__(self, store: Store, dataset: str, version: int, lock: WriteLock) -> None:
         self.dataset = dataset
@@ -73,21 +73,20 @@ class Staging:
         self._lock = lock
         self._store = store
         self._suffix = f"_staging_{version}"
-        # Events of the past are shown as soon as they are there.
+        # Events are staged, because readers see events of the past as soon as they are written.
         self._events = [EVENTS] if dataset == "loans" else []
         self._added = OBSERVATIONS + self._suffix
         self.removed = f"{self._added}_removed"
-        # The tables that they are like.
+        # By staging table, the table whose columns it has.
         self._tables = {table + self._suffix: table for table in (*_STAGED, *self._events)}
         self._tables[self.removed] = OBSERVATIONS
         self._forgotten: list[LedgerRow] = []
 
     def require_room(self, rows: int) -> None:
-        """DiskFull without room for so many rows."""
+        """DiskFull without room for `rows` rows."""
         self._store.require_room(2**20 + rows * _BYTES_OF_ROW)
 
     def create(self) -> None:
-        """Create the tables."""
         for staged, table in self._tables.items():
             self._store.execute(
                 f"CREATE TABLE IF NOT EXISTS {quote_identifier(staged)}{{on_cluster}} AS {quote_identifier(table)}"
@@ -103,11 +102,11 @@ class Staging:
         return table in self._tables.values()
 
     def remove(self, observations: pl.DataFrame) -> None:
-        """Take out observations (columns history, asset_id, observed_at). Those that the rewrite adds stay."""
+        """Delete stored observations (columns history, asset_id, observed_at), but none that the rewrite adds."""
         self._store.insert(self.removed, observations.select("history", "asset_id", "observed_at"))
 
     def forget(self, runs: Sequence[LedgerRow]) -> None:
-        """Take runs out of the ledger, and so what they wrote into tables of snapshots."""
+        """Delete commits from the ledger, which hides their rows in tables of snapshots."""
         self._forgotten += runs
 
     def announce(self, runs: Sequence[LedgerRow]) -> None:
@@ -121,8 +120,8 @@ class Staging:
         self._lock.announce(self.dataset, self.version, rows, (first, last))
 
     def _listed(self, runs: Sequence[LedgerRow], changed: Mapping[str, int]) -> list[LedgerRow]:
-        """The changes of the ledger: runs to list, and, if the rewrite does more than that, runs to take out, imports
-        that keep only a part of their observations, and the correction itself."""
+        """Changes of the ledger: commits to list, and if the rewrite does more, commits to delete, imports that keep
+        only a part of their observations, and the correction itself."""
         listed, taken_out = [*runs], [*self._forgotten]
         if changed["removed"] or taken_out or not runs:
             firsts = [changed["first"]] if changed["added"] or changed["removed"] else []
@@ -135,14 +134,14 @@ class Staging:
         return [*listed, *(replace(run, kind=_TAKEN_OUT + run.kind) for run in taken_out)]
 
     def put_in_place(self, head: Head | None) -> None:
-        """Attach the observations, compute the rollups that they touch or close, and list the runs. `head` is the
-        dataset's head before. May be repeated."""
+        """Attach the observations, compute the rollups that they touch or close, and list the commits. `head` is the
+        dataset's head before the rewrite. Safe to repeat."""
         require_shards(self._store)
         staged_runs = LEDGER + self._suffix
         runs = parse_ledger_rows(self._store.query("read_staged_runs", table=staged_runs))
         first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
         start = head.last_observed_at + 1 if head else first
-        # What takes the place of others is there before they go: a job may read both, but not neither.
+        # Rows are added before the rows that they replace are deleted: a job may read both, but must not miss both.
         for table in (OBSERVATIONS, *self._events):
             self._add(table)
         removed = self.removed if self._store.query("count_rows", table=self.removed)["rows"].item() else ""
@@ -174,16 +173,14 @@ class Staging:
             self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {staged}")
 
     def finish(self) -> None:
-        """Record that the rewrite is in place."""
         self._lock.require()
         record_rewrite(self._store, [self.dataset], self.version, finished=1)
 
     def drop(self) -> None:
-        """Drop the tables."""
         _drop(self._store, list(self._tables))
 
     def _correction(self, first: int, last: int, added: int) -> LedgerRow:
-        """The row of the ledger for the rewrite itself. It is of the source of the newest run that is left."""
+        """The ledger row of the rewrite itself. It has the source of the newest remaining commit."""
         without = [run.version for run in self._forgotten]
         origin = self._store.query("find_newest_origin", dataset=self.dataset, without=without)
         source, simulated = origin.row(0) if origin.height else ("", False)
@@ -214,13 +211,13 @@ class Staging:
         delete_rows(self._store, table, statement, staged)
 
     def is_there(self) -> bool:
-        """Whether all of the tables are there."""
+        """Whether all staging tables exist."""
         return len(self._store.query("list_staging_tables", suffix=self._suffix)) == len(self._tables)
 
     def _add_assets(self) -> None:
-        """Add definitions. Definitions written since the run began stay as they are: they have greater versions, but
-        those of datasets other than prices get one above that of all prices that readers have seen, so that answers
-        already given do not change (rule 8.2)."""
+        """Add definitions of assets, unless newer definitions were written since. Definitions that come with a dataset
+        other than prices get a version above all prices that readers have seen, so that past answers do not change
+        (rule 8.2, equal heads)."""
         staged, columns, where = ASSETS + self._suffix, "*", "true"
         if self.dataset != ASSETS_DATASET:
             columns = f"* REPLACE ({new_version(self._store)} AS version)"
@@ -230,8 +227,8 @@ class Staging:
 
 
 def make_head_anew(store: Store, dataset: str, version: int) -> None:
-    """Make a dataset's head from the ledger, once a rewrite has taken out runs or observations: it may be older, or
-    gone."""
+    """Derive a dataset's head from the ledger after a rewrite has deleted commits or observations. The head may become
+    older, or disappear."""
     histories = ", ".join(f"'{name}'" for name in names_of(dataset))
     newest = "max(s.last_observed_at)"
     if not TABLES[dataset]:
@@ -248,7 +245,7 @@ def make_head_anew(store: Store, dataset: str, version: int) -> None:
 
 
 def write_definitions(store: Store, assets: pl.DataFrame, what: str) -> None:
-    """Write definitions, a batch without `version`, and make them visible at once: a correction, as `what` says."""
+    """Write definitions, a batch without `version`, as a correction that is visible at once. `what` describes it."""
     with correction(store, ASSETS_DATASET, what) as lock:
         version = new_version(store)
         lock.require()
@@ -258,9 +255,8 @@ def write_definitions(store: Store, assets: pl.DataFrame, what: str) -> None:
 
 
 def show_assets(store: Store) -> None:
-    """Make added definitions visible, including those of assets without prices and those added before there were
-    prices: the head of prices, the dataset that assets are shown with, gets a version above theirs. Nothing else of
-    that dataset changes."""
+    """Make added definitions visible, even of assets without prices: the head of prices, with which assets are shown,
+    gets a version above theirs. Nothing else of that dataset changes."""
     store.run("show_assets", dataset=ASSETS_DATASET, version=new_version(store))
     store.run("announce_assets", dataset=ASSETS_DATASET)
 
@@ -269,8 +265,8 @@ def show_assets(store: Store) -> None:
 def correction(
     store: Store, dataset: str, what: str, retry: Retries = ONCE, *, patience: float = PATIENCE
 ) -> Iterator[WriteLock]:
-    """Hold the write lock during the block, once what writers that died have left is completed or dropped.
-    CorrectionRefused as from `write_lock`."""
+    """Hold the write lock during the block. First completes or drops the rewrites of dead writers. CorrectionInProgress
+    as from `write_lock`."""
     with write_lock(store, dataset, what, retry, patience=patience) as lock:
         retry(lambda: _complete(store, lock))
         yield lock
@@ -286,12 +282,11 @@ def staging(
     what: str = "correction",
     expected: int = 0,
 ) -> Iterator[Staging]:
-    """Staging tables for the duration of the block, which holds the write lock. They stay if the rewrite was announced
-    and has not finished.
+    """Staging tables for the duration of the block, which holds the write lock. They remain if the rewrite was
+    announced and has not finished.
 
-    `what` the rewrite does is shown to people, and `expected` are its rows, as far as known: DiskFull without room for
-    these. Without a `version`, it gets one above those of all rows that are there. CorrectionRefused as from
-    `write_lock`.
+    `what` describes the rewrite to people, and `expected` is its number of rows, as far as known: DiskFull without room
+    for them. The default `version` is above those of all stored rows. CorrectionInProgress as from `write_lock`.
     """
     with correction(store, dataset, what, retry) as lock:
         staged = Staging(store, dataset, version or retry(lambda: new_version(store)), lock)
@@ -300,7 +295,7 @@ def staging(
             retry(staged.create)
             yield staged
         except SchemaError:
-            # The tables may be gone because the lock is lost.
+            # Whoever took a lost lock has dropped the tables.
             lock.require()
             raise
         finally:
@@ -308,14 +303,14 @@ def staging(
                 if staged.version not in read_ledger(store).open.get(dataset, ()):
                     staged.drop()
             except AnalyticsError as error:
-                log.warning("Staging tables are left for the next correction to drop: %s", error)
+                log.warning("The next correction will drop the staging tables of this one: %s", error)
 
 
 def publish(store: Store, staged: Staging, runs: Sequence[LedgerRow], retry: Retries = ONCE) -> None:
-    """Make everything that is staged visible at once, as completed runs.
+    """Make all staged rows visible at once, as complete commits.
 
-    SchemaError, with nothing shown, when the schema is of another version (rule 8.14). CorrectionStopped when the write
-    lock is lost, StoreUnavailable when ClickHouse stays away; an announced rewrite is then completed by others.
+    SchemaError, with nothing shown, if the schema is of another version (rule 8.14, schema check). WriteLockLost, or
+    StoreUnavailable while ClickHouse is away; others then complete an announced rewrite.
     """
     retry(lambda: require_current(store))
     retry(lambda: staged.announce(runs))
@@ -329,8 +324,8 @@ def _put_in_place(store: Store, staged: Staging, retry: Retries) -> None:
 
 
 def complete_interrupted(store: Store, last_error: str = "") -> str:
-    """Complete rewrites whose writers have died, unless somebody holds the write lock and so will. Returns why that is
-    impossible, empty if it is done; logs it unless it is the last error."""
+    """Complete rewrites whose writers have died, unless another process holds the write lock and so will do it. Returns
+    the error, or an empty string, and logs an error other than `last_error`."""
     try:
         if read_ledger(store).open:
             what = "completion of an interrupted correction"
@@ -345,15 +340,15 @@ def complete_interrupted(store: Store, last_error: str = "") -> str:
 
 
 def keep_complete(store: Store, stop: threading.Event, every: float = LOOK_SECONDS) -> None:
-    """Look for interrupted rewrites each `every` seconds, and complete them, until told to stop."""
+    """Look for interrupted rewrites every `every` seconds, and complete them, until `stop` is set."""
     error = ""
     while not stop.wait(every):
         error = complete_interrupted(store, error)
 
 
 def _complete(store: Store, lock: WriteLock) -> None:
-    """Complete rewrites that were announced, and drop the staging tables of others. Only the holder of the write lock
-    has staging tables, so nobody uses those that are there."""
+    """Complete announced rewrites, and drop other staging tables. Nobody uses these, since the caller holds the write
+    lock."""
     for dataset, versions in read_ledger(store).open.items():
         for version in versions:
             staged = Staging(store, dataset, version, lock)

@@ -1,9 +1,9 @@
-"""Rollups: summaries of the observations in 15 minutes, in a UTC day and in a UTC month (rule 8.11).
+"""Rollups: summaries of the observations of 15 minutes, a UTC day or a UTC month (rule 8.11, closed rollups).
 
-The run that closes a rollup computes it, and each run that changes observations in it computes it again: once the run's
-rows are in place, and before the ledger lists the run. Rollups of 15 minutes are computed from raw rows, days from
-these, and months from days, so closing a month reads some thirty rollups of each series. The dataset's newest
-observation in the ledger is the watermark of its rollups. After a run that died, the next run starts at that watermark.
+The commit that closes a rollup computes it, and each commit that changes its observations recomputes it: after the
+commit's rows are in place, and before the ledger lists the commit. 15min rollups are computed from observations, days
+from these, and months from days, so closing a month reads some thirty rollups of each series. The watermark of a
+dataset's rollups is its newest observation in the ledger; the commit after a dead one starts there.
 """
 
 from collections import Counter
@@ -19,9 +19,9 @@ from analytics_service.store.mutations import delete_rows
 
 ROLLUPS = "rollup"
 FIFTEEN_MINUTES = 900
-# Limits of a statement that computes rollups: rows, so that it does not take long; and seconds from its first to its
-# last day, because an insert may write to at most 100 partitions, and each month is a partition. It also reads days
-# that need not be computed, if they have so few rows that this takes no longer than another statement.
+# Limits of a statement that computes rollups: rows, so that it ends soon; and seconds from its first to its last day,
+# because an INSERT may write to at most 100 partitions, and each month is a partition. A statement also reads days in
+# between that need no computation, if they have fewer rows than are worth another statement.
 _ROWS_AT_ONCE = 4_000_000
 _SECONDS_AT_ONCE = 5 * 366 * DAY
 _ROWS_BETWEEN = 100_000
@@ -29,7 +29,7 @@ _ROWS_BETWEEN = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of time, unix seconds: from `since` to before `until`."""
+    """A range of time: [start, end) in unix seconds."""
 
     start: int
     end: int
@@ -37,14 +37,14 @@ class Span:
 
 def close_rollups(store: Store, histories: Sequence[str], start: int, end: int) -> None:
     """Compute the rollups that observations in [start, end) (unix seconds) close: all before are closed as of `start`,
-    and the newest of all is just before `end`. Call it once the rows are in place. It may be repeated."""
+    and the newest of all is just before `end`. Call it once the rows are in place. Safe to repeat."""
     _compute(store, dict.fromkeys(histories, ()), start, end, version=0, removed="")
 
 
 @dataclass(frozen=True, slots=True)
 class TouchedRollups:
-    """What a rewrite changes: the staging tables of the observations that it adds, which have its version, and of those
-    that it takes out; empty if there are none."""
+    """The changes of a rewrite: the staging tables of added observations, which have its version, and of removed
+    observations; empty if there are none."""
 
     added: str
     removed: str
@@ -52,8 +52,8 @@ class TouchedRollups:
 
 
 def compute_touched(store: Store, histories: Sequence[str], touched: TouchedRollups, start: int, end: int) -> None:
-    """Like `close_rollups`, once a rewrite's observations are in place and others are taken out; and compute all
-    rollups that had or have any of them. Those that had are deleted first, as they may have no observation left."""
+    """Do as `close_rollups` does, and compute all rollups that contain observations which a rewrite added or removed.
+    Call it once observations are in place. Deletes rollups of removed observations first: they may become empty."""
     days = _days(store, touched)
     if touched.removed:
         rollups = named_query("list_rollups_of_observation", ())
@@ -66,12 +66,12 @@ def compute_touched(store: Store, histories: Sequence[str], touched: TouchedRoll
 def _compute(
     store: Store, days: Mapping[str, Sequence[int]], start: int, end: int, *, version: int, removed: str
 ) -> None:
-    """Compute the rollups that are closed, and those in `days`, by history, with observations of the version or with
-    some that were taken out."""
+    """Compute the rollups that close, and those in `days` (by history) with observations of `version` or removed
+    observations."""
     closing = closing_span(start, end)
-    taken_out = named_query("find_touched_15min", {"removed": removed}) if removed else ""
-    parts = {"touched": f"(asset_id, begins_at) IN ({taken_out})" if removed else "false"}
-    # No earlier computation may win over this one, also if another server's clock is ahead.
+    touched_by_removed = named_query("find_touched_15min", {"removed": removed}) if removed else ""
+    parts = {"touched": f"(asset_id, begins_at) IN ({touched_by_removed})" if removed else "false"}
+    # No earlier computation may win over this one, even if another server's clock is ahead.
     computed = 0
     for history, touched in days.items():
         wider = {width: begin for width, begin in _WIDER.items() if touched or begin(start) != begin(end)}
@@ -84,7 +84,7 @@ def _compute(
 
 
 def lookback_start(before: int) -> dict[str, int]:
-    """Parameters of queries before an instant (unix second): the starts of its month, day and 15 minutes."""
+    """Parameters of queries before a unix second: the starts of its month, day and 15 minutes."""
     return {
         "before": before,
         "month": month_start(before),
@@ -94,7 +94,6 @@ def lookback_start(before: int) -> dict[str, int]:
 
 
 def floor_to_width(second: int, width: int) -> int:
-    """The last multiple of `width` at or before a second."""
     return second - second % width
 
 
@@ -102,15 +101,13 @@ def _day_start(second: int) -> int:
     return floor_to_width(second, DAY)
 
 
-# Widths beyond 15 minutes, each computed from the one before, with the start of the rollup that holds a second.
+# Widths beyond 15 minutes, each computed from the one before, with the start of the rollup that contains a second.
 _WIDER: Mapping[str, Callable[[int], int]] = {"day": _day_start, "month": month_start}
 
 
 def closing_span(start: int, end: int) -> Span | None:
-    """The span from the start of the first 15 minutes that observations in [start, end) close; None if there are none.
-
-    A rollup is closed when the newest observation is at its last second, or later: no more observations fall into it.
-    """
+    """The span from the start of the first 15min rollup that observations in [start, end) close; None if they close
+    none. A rollup is closed once the newest observation is at its last second, or later."""
     first_second = floor_to_width(start, FIFTEEN_MINUTES)
     return Span(first_second, end) if first_second != floor_to_width(end, FIFTEEN_MINUTES) else None
 
@@ -125,8 +122,8 @@ def _days(store: Store, touched: TouchedRollups) -> Mapping[str, Sequence[int]]:
 
 
 def _spans(store: Store, history: str, days: Sequence[int], closing: Span | None) -> Iterator[Span]:
-    """Spans that cover the days and a closing span, bounded in time and, unless a single day has more, in rows of the
-    history."""
+    """Spans that cover the days and a closing span. They are bounded in time, and in rows unless a single day has
+    more."""
     if closing is not None and not days and closing.end - closing.start <= DAY:
         yield closing
         return

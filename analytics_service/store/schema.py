@@ -1,4 +1,4 @@
-"""The schema of this version, migrations and views, and what of it a database has."""
+"""The schema of this version: migrations and views, and which of them a database has."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,9 +27,9 @@ from analytics_service.store.datasets.histories import (
     History,
 )
 
-# The number under which views are recorded, as they were last made. Scripts are numbered from 1 on.
+# The number under which the views are recorded. Scripts are numbered from 1 on.
 VIEWS = 0
-# The tables of each dataset of the ledger beside observations, and definitions of assets, which several write.
+# The tables of each dataset, other than observations and definitions of assets, which several datasets write.
 TABLES: Mapping[str, Sequence[str]] = {
     "prices": (),
     "rates": (),
@@ -39,9 +39,9 @@ TABLES: Mapping[str, Sequence[str]] = {
     "positions": ("position_change", "position_digest", "position_summary"),
     "routes": ("swap_route",),
 }
-# Scripts of these are parts of views.
+# Scripts with this prefix are parts of views.
 _SHARED = "00_"
-# What means and candles are made of: an hour of rollups of 15 minutes, a day of itself.
+# The rollups that means and candles are made from: 15min rollups for an hour, days for a day.
 _HOURLY = {
     "suffix": "hourly", "unit": "hour", "width": "15min", "begin": "toStartOfHour(start)", "seconds": "3600",
     "type": "DateTime64(3, 'UTC')", "label": "toDateTime64(second, 3, 'UTC')", "meaning": "Start of the UTC hour",
@@ -60,7 +60,7 @@ def _quoted(histories: Iterable[History]) -> str:
     return ", ".join(f"'{history.name}'" for history in histories)
 
 
-# Scripts that make several views, with what they put in place of {placeholders} for each.
+# Scripts that make several views, with the placeholders of each.
 _EACH: Mapping[str, list[dict[str, str]]] = {
     "01_histories": _for_each(history for history in HISTORIES if history.by_asset),
     "11_protocol": _for_each(history for history in HISTORIES if not history.by_asset),
@@ -81,7 +81,7 @@ _EACH: Mapping[str, list[dict[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A numbered script of the schema, with the placeholders of `layout.py`."""
+    """A numbered script of the schema, with the placeholders of `clickhouse/cluster.py`."""
 
     number: int
     name: str
@@ -94,13 +94,12 @@ class Migration:
 
     @property
     def statements(self) -> list[str]:
-        """The statements of the script."""
         return split_statements(self.script)
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A script that was applied to a database, as recorded there."""
+    """An applied script, as the database has recorded it."""
 
     number: int
     name: str
@@ -114,63 +113,63 @@ def shipped_migrations() -> tuple[Migration, ...]:
 
 
 def read_applied(store: Store) -> list[Applied]:
-    """What was applied to the database: scripts, and the views."""
+    """The applied scripts and views of the database."""
     return [Applied(*row) for row in store.query("read_migrations").iter_rows()]
 
 
 def pending_migrations(store: Store, migrations: Sequence[Migration] | None = None) -> list[Migration]:
-    """Migrations of this version that the database does not have. SchemaError if the two do not match, or if
-    the shards are not those that it was made for."""
+    """Migrations of this version that the database lacks. SchemaError if the two do not match; OtherShards if the
+    shards have changed."""
     applied = read_applied(store)
     require_shards(store)
     return unapplied_migrations(applied, shipped_migrations() if migrations is None else migrations)
 
 
 def unapplied_migrations(applied: Sequence[Applied], migrations: Sequence[Migration]) -> list[Migration]:
-    """The migrations that were not applied. SchemaError if an applied script does not match its migration."""
+    """The migrations that are missing. SchemaError if an applied script does not match its migration."""
     by_number = {migration.number: migration for migration in migrations}
     applied = [record for record in applied if record.number not in (VIEWS, SHARDS)]
     if any(record.number in by_number and by_number[record.number].name != record.name for record in applied):
         raise SchemaError(
-            "This database is of an unreleased version before 1.0.0 and cannot be upgraded: `export` each history and "
-            "the events with that version, and `import` them with this one into an empty folder (--data-dir) or "
+            "An unreleased version before 1.0.0 made this database. It cannot be upgraded: `export` each history and "
+            "the events with that version, and `import` them with this version into an empty folder (--data-dir) or "
             "database (ANALYTICS_CLICKHOUSE_DATABASE), as CHANGELOG.md shows."
         )
     for record in applied:
         if record.number not in by_number:
             raise SchemaError(
-                f"The database has migration {record.name}, which this version does not know: it was set up by a newer "
-                "version. Install that version again."
+                f"The database has migration {record.name}, which this version does not know. A newer version has set "
+                "it up; install that version again."
             )
         if by_number[record.number].checksum != record.checksum:
             raise SchemaError(
-                f"Migration {record.name} was changed after it had been applied. Restore the file as it was and put "
-                "the change into a new migration."
+                f"Migration {record.name} was changed after it was applied. Restore the file, and put the change into "
+                "a new migration."
             )
     numbers = {record.number for record in applied}
     return [migration for migration in migrations if migration.number not in numbers]
 
 
 def require_all_applied(missing: Sequence[Migration]) -> None:
-    """SchemaError when migrations are missing from the database."""
+    """SchemaError if migrations are missing."""
     if missing:
         names = ", ".join(migration.name for migration in missing)
         raise SchemaError(f"The database lacks {names}; run `analytics-service migrate`.")
 
 
 def require_current(store: Store) -> None:
-    """SchemaError when migrations are missing from the database, or the schema is of another version."""
+    """SchemaError if migrations are missing, or the schema is of another version."""
     require_all_applied(pending_migrations(store))
 
 
 def tables_of(migrations: Sequence[Migration]) -> list[str]:
-    """All tables that migrations create, in their order."""
+    """The tables that migrations create, in order."""
     statements = (statement for migration in migrations for statement in migration.statements)
     return [created_name(statement) for statement in statements if statement.startswith("CREATE TABLE ")]
 
 
 def tables_made_by(migrations: Sequence[Migration]) -> Mapping[str, str]:
-    """All tables and views that migrations create, each with the name of its script."""
+    """The tables and views that migrations create, each with the name of its script."""
     return {
         name: migration.name
         for migration in migrations
@@ -180,22 +179,18 @@ def tables_made_by(migrations: Sequence[Migration]) -> Mapping[str, str]:
 
 
 def missing_tables(store: Store) -> Mapping[str, str]:
-    """Tables and views that a database of this schema lacks although they were made, each with its script's name."""
+    """Tables and views that a database with this schema has lost, each with the name of its script."""
     present = set(store.query("list_tables")["name"])
     return {name: script for name, script in tables_made_by(shipped_migrations()).items() if name not in present}
 
 
 def missing_message(lacking: Mapping[str, str]) -> str:
-    """A message that names the missing tables and views, and says what to do."""
     named = ", ".join(f"{name} (made by {script})" for name, script in lacking.items())
-    return (
-        f"The database lacks {named}, although that was made before. "
-        "Bring back the last backup with `analytics-service restore FILE --replace`."
-    )
+    return f"The database has lost {named}. Restore the last backup with `analytics-service restore FILE --replace`."
 
 
 def require_all_tables(store: Store) -> None:
-    """SchemaError when migrations are missing, or the database lacks tables or views although they were applied."""
+    """SchemaError if migrations are missing, or the database has lost tables or views."""
     require_current(store)
     if absent := missing_tables(store):
         raise SchemaError(missing_message(absent))
@@ -208,7 +203,6 @@ def view_statements(price_max_age: timedelta) -> list[str]:
 
 
 def view_names() -> list[str]:
-    """The names of all views."""
     return [created_name(statement) for statement in _statements()]
 
 
@@ -230,7 +224,7 @@ def _each_statement() -> Iterator[str]:
 
 
 def _with_parts(statement: str, parts: Mapping[str, str]) -> str:
-    """A statement with its parts, and theirs."""
+    """A statement with its parts filled in, recursively."""
     whole = fill_placeholders(statement, parts)
     return whole if whole == statement else _with_parts(whole, parts)
 
@@ -240,21 +234,21 @@ SHARDS = 65_535
 
 
 def read_shards(store: Store) -> tuple[str, str]:
-    """The shards of the cluster as they are now, each with its weight and its servers, and as they are recorded, empty
-    if they are not. The large tables of the store must be split."""
+    """The shards of the cluster now, each with weight and servers, and the recorded shards, or an empty string. Large
+    tables must be split."""
     now, recorded = store.query("read_shards", cluster=store.layout.cluster, number=SHARDS).row(0)
     return now, recorded or ""
 
 
 def require_shards(store: Store) -> None:
-    """OtherShards if the cluster's shards are not those that are recorded. Other replicas may have come or gone. Costs
-    a query if large tables are split, else nothing."""
+    """OtherShards if the cluster's shards are not the recorded shards. Replicas may come and go. Takes a query only if
+    large tables are split."""
     if store.layout.is_split:
         _require_same(store, *read_shards(store))
 
 
 def shards_to_record(store: Store) -> str:
-    """The shards to be recorded; empty if they are. OtherShards if other ones are."""
+    """The shards to record; empty if they are recorded. OtherShards if others are recorded."""
     now, recorded = read_shards(store) if store.layout.is_split else ("", "")
     if recorded:
         _require_same(store, now, recorded)
@@ -265,13 +259,13 @@ def _require_same(store: Store, now: str, recorded: str) -> None:
     if not _are_same(recorded, now):
         raise OtherShards(
             f"The store was made for the shards {recorded or 'of no cluster'}, and cluster {store.layout.cluster} has "
-            f"{now or 'none'} (weight and servers of each). Make the cluster what it was; `analytics-service example "
-            "cluster` copies a store into one of other shards."
+            f"{now or 'none'} (weight and servers of each). Restore the cluster's shards; `analytics-service example "
+            "cluster` shows how to copy a store to other shards."
         )
 
 
 def _are_same(recorded: str, now: str) -> bool:
-    """Whether there are as many shards, of the same weights, each with a server that it had."""
+    """Whether number and weights of shards agree, and each shard has kept a server."""
     pairs = list(zip(_split(recorded), _split(now), strict=False))
     is_as_many = len(_split(recorded)) == len(_split(now))
     return is_as_many and all(old[0] == new[0] and {*old[1:]} & {*new[1:]} for old, new in pairs)

@@ -1,9 +1,9 @@
-"""The write lock: one correction of a store's history at a time (rule 8.5, one writer).
+"""The write lock: one correction of a store's history at a time (rule 8.5, announced rewrites).
 
-Whoever wants the lock inserts a row, then reads the table, and withdraws if another row is live. Of two at once the
-later reader sees the other's row, so they never both go on. A row is live for LOCK_SECONDS after its last heartbeat, by
-ClickHouse's clock. A heartbeat counts only while the row is live, so a writer that was paused for longer has lost the
-lock for good, and stops before its next step.
+A writer inserts a row, reads the table, and withdraws if another row is live. If two writers are simultaneous, the
+later reader sees the other's row, so at most one continues. A row is live for LOCK_SECONDS after its last heartbeat, by
+ClickHouse's clock. Only a live row can be extended, so a writer that was paused for longer has lost the lock for good,
+and stops before its next step.
 """
 
 import logging
@@ -26,19 +26,18 @@ from analytics_service.market.instants import format_instant, from_unix
 log = logging.getLogger(__name__)
 
 LOCKS = "write_lock"
-# In place of a dataset: what the holder does is no correction of one.
+# Stands for a dataset in an operation that corrects no single dataset.
 ALL = "all"
-# The view `corrections` has the same number. In these seconds the embedded server restarts.
+# The view `corrections` has this number, too. It is long enough for the embedded server to restart.
 LOCK_SECONDS = 15
 _HEARTBEAT_SECONDS = 1.0
-# Jobs hold the lock for a moment, so others try for some seconds, after random pauses of at most so many.
+# Jobs hold the lock for a moment only, so others retry for PATIENCE seconds, with random pauses in between.
 PATIENCE, _LONGEST_PAUSE = 3.0, 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class LockHolder:
-    """Who holds the lock, or asks for it: a random token; what it corrects, by which command, and since when (unix
-    second)."""
+    """A process that holds or requests the lock: `holder` is a random token, `requested_at` a unix second."""
 
     holder: str
     operation: str
@@ -53,7 +52,7 @@ class LockHolder:
 
 @dataclass(frozen=True, slots=True)
 class WriteLock:
-    """The lock in the hands of its holder, known by a random token."""
+    """The lock as held by this process; `holder` is a random token."""
 
     store: Store
     operation: str
@@ -61,24 +60,23 @@ class WriteLock:
     holder: str
 
     def require(self) -> None:
-        """Before each step of a correction. CorrectionStopped once the lock is lost."""
+        """WriteLockLost once the lock is lost. Call it before each step of a correction."""
         if not self.store.query("check_lock_held", holder=self.holder, seconds=LOCK_SECONDS)["held"].item():
             raise _stopped()
 
     def announce(self, dataset: str, version: int, rows: int, span: tuple[int, int], *, finished: int = 0) -> None:
-        """Record a rewrite, of so many rows from a second to another, as announced or at once as finished, unless the
-        lock is lost. CorrectionStopped then."""
+        """Record a rewrite of `rows` rows in `span` (first and last unix second) as announced, or as finished.
+        WriteLockLost, with nothing recorded, once the lock is lost."""
         own = {**self._own, "dataset": dataset, "version": version, "rows": rows, "seconds": LOCK_SECONDS}
         held = {"held": named_query("check_lock_held", ())}
         self.store.run("announce_rewrite", held, **own, first_at=span[0], last_at=span[1], finished=finished)
         self.require()
 
     def others(self) -> list[LockHolder]:
-        """The other live rows, oldest first."""
         return [other for other in lock_holders(self.store) if other.holder != self.holder]
 
     def write(self, *, released: bool) -> None:
-        """Ask for the lock, or release it for good."""
+        """Request the lock, or release it for good."""
         self.store.run("insert_lock", **self._own, dataset=self.dataset, released=int(released))
 
     @property
@@ -87,7 +85,7 @@ class WriteLock:
 
 
 def lock_holders(store: Store) -> list[LockHolder]:
-    """The live rows, oldest first: that of the correction that is at work, and of those that ask just now."""
+    """The processes that hold or request the lock now, oldest first."""
     return [LockHolder(*row) for row in store.query("list_lock_holders", seconds=LOCK_SECONDS).iter_rows()]
 
 
@@ -95,19 +93,19 @@ def lock_holders(store: Store) -> list[LockHolder]:
 def write_lock(
     store: Store, dataset: str, operation: str, retry: Retries = ONCE, *, patience: float = PATIENCE
 ) -> Iterator[WriteLock]:
-    """Hold the lock during the block. CorrectionRefused, which names the other's command, if another still holds it
-    after `patience` seconds. `operation` is done to a dataset is shown to people."""
-    lock = _taken(store, dataset, operation, retry, patience)
+    """Hold the lock during the block. CorrectionInProgress, which names the holder's command, if another process still
+    holds it after `patience` seconds. `operation` describes the correction to people."""
+    lock = _acquire(store, dataset, operation, retry, patience)
     try:
         with beside("heartbeat", partial(_send_heartbeats, lock)):
             yield lock
     finally:
-        # One that cannot be released is lost in some seconds.
+        # A lock that cannot be released expires.
         with suppress(AnalyticsError):
             lock.write(released=True)
 
 
-def _taken(store: Store, dataset: str, operation: str, retry: Retries, patience: float) -> WriteLock:
+def _acquire(store: Store, dataset: str, operation: str, retry: Retries, patience: float) -> WriteLock:
     ends = time.monotonic() + patience
     while True:
         lock = WriteLock(store, operation, dataset, secrets.token_hex(8))
@@ -118,14 +116,14 @@ def _taken(store: Store, dataset: str, operation: str, retry: Retries, patience:
             retry(partial(lock.write, released=True))
         if time.monotonic() >= ends:
             raise CorrectionInProgress(
-                f"One correction runs at a time. Since {format_instant(from_unix(others[0].requested_at))} it is "
-                f"{others[0]}. Try again when that has ended; if it was killed, in {LOCK_SECONDS} s."
+                f"Another correction has been running since {format_instant(from_unix(others[0].requested_at))}: "
+                f"{others[0]}. Try again when it has ended; if it was killed, in {LOCK_SECONDS} s."
             )
         time.sleep(random.uniform(0, _LONGEST_PAUSE))
 
 
 def _send_heartbeats(lock: WriteLock, stop: threading.Event) -> None:
-    """Send heartbeats until told to stop."""
+    """Send heartbeats until `stop` is set."""
     while not stop.wait(_HEARTBEAT_SECONDS):
         try:
             lock.store.run("extend_lock", holder=lock.holder, seconds=LOCK_SECONDS)
@@ -135,6 +133,6 @@ def _send_heartbeats(lock: WriteLock, stop: threading.Event) -> None:
 
 def _stopped() -> WriteLockLost:
     return WriteLockLost(
-        f"This correction stood still for more than {LOCK_SECONDS} s and has lost the write lock, so it has stopped. "
-        "Run the same command again."
+        f"This correction was paused for more than {LOCK_SECONDS} s, lost the write lock and has stopped. Run the "
+        "command again."
     )

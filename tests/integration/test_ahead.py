@@ -135,9 +135,9 @@ def test_every_view_is_that_of_a_store_without_the_snapshot(query: str, pair: Pa
 
 def test_a_store_with_such_a_snapshot_is_not_healthy(pair: Pair) -> None:
     at = format_instant(AHEAD)
-    cure = f"`analytics-service remove prices --start {at}` takes it out"
+    cure = f"`analytics-service remove prices --start {at}` removes it"
     faults = pair.ahead.get("/status/health").json["data"]["faults"]
-    assert f"prices: a snapshot of {at} lies 300 minutes ahead; {cure}" in faults
+    assert f"prices: the snapshot of {at} is 300 minutes in the future; {cure}" in faults
     ahead, usual = (one.operators.simulate_get("/metrics").text for one in (pair.ahead, pair.usual))
     assert ahead.count("analytics_snapshot_ahead{") == len(JOBS)
     assert 'analytics_snapshot_ahead{dataset="prices"} 1.0' in ahead

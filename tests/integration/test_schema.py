@@ -65,7 +65,7 @@ def test_a_database_of_an_unreleased_schema_is_refused_in_one_line(store: Store)
     store.execute("ALTER TABLE schema_migration DELETE WHERE number = 1 SETTINGS mutations_sync = 2")
     store.execute("INSERT INTO schema_migration (number, name, checksum) SELECT 1, '0001_ledger.sql', repeat('0', 64)")
     for act in (migrate, pending_migrations):
-        with pytest.raises(SchemaError, match=r"^This database is of an unreleased version .*`export`.*`import`.*\.$"):
+        with pytest.raises(SchemaError, match=r"^An unreleased version before 1.0.0 .*`export`.*`import`.*\.$"):
             act(store)
 
 
@@ -117,7 +117,7 @@ def test_the_schema_does_not_change_beside_a_running_scheduler(
     record_job_run(store, [replace(run, next_at=None)])
     with caplog.at_level("INFO"):
         assert migrate(store, [*shipped_migrations(), later]) == [later]
-    assert caplog.messages == ["Bringing the schema up to date: 0900_later.sql"]
+    assert caplog.messages == ["Upgrading the schema: 0900_later.sql"]
 
 
 def test_who_is_alone_with_a_store_need_not_wait_for_a_scheduler_that_was_killed(store: Store) -> None:

@@ -127,7 +127,7 @@ def test_clickhouse_understands_every_statement_that_makes_a_researcher(server_o
 
 def test_a_researcher_who_cannot_be_made_is_an_error_that_says_why(server_of_ones_own: Settings) -> None:
     with closing(Store(server_of_ones_own)) as store:
-        with pytest.raises(StoreFailure, match=r"bob could not be made\. .* no writeable access storage"):
+        with pytest.raises(StoreFailure, match=r"bob could not be created\. .* no writeable access storage"):
             make_researcher(store, "bob")
         with pytest.raises(StoreFailure, match=r"has a user alice .* Choose another name"):
             make_researcher(store, "alice")

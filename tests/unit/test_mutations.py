@@ -37,6 +37,6 @@ def test_a_mutation_that_servers_lack_is_begun(is_done: bool, executed: list[str
 def test_none_is_begun_while_one_is_under_way() -> None:
     """It goes on when its client has given up, and a second one would have to do the same again."""
     store = Mutated(True, False)
-    with pytest.raises(StoreUnavailable, match="still taking rows out of rollup"):
+    with pytest.raises(StoreUnavailable, match="still deleting rows of rollup"):
         delete_rows(store, "rollup", "DELETE", "observation_staging_7")
     assert store.executed == []
