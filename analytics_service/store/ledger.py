@@ -388,5 +388,6 @@ def oldest_change(store: Store, start: Head, head: Head) -> int | None:
         return 0
     if (start.runs, start.version) == (head.runs, head.version):
         return None
-    runs, oldest = store.query("count_runs_since", dataset=head.dataset, after=start.version, max_version=head.version).row(0)
+    counted = store.query("count_runs_since", dataset=head.dataset, after=start.version, max_version=head.version)
+    runs, oldest = counted.row(0)
     return int(oldest) if runs == head.runs - start.runs else 0

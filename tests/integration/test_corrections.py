@@ -55,7 +55,8 @@ def test_a_correction_is_one_row_from_its_beginning_until_its_lock_is_released(
     make_views(store)
     with write_lock(store, "prices", "import"):
         store.execute(
-            "INSERT INTO write_lock (holder, operation, dataset, requested_at) SELECT 'b', 'remove', 'rates', now64(3) + 1"
+            "INSERT INTO write_lock (holder, operation, dataset, requested_at) "
+            "SELECT 'b', 'remove', 'rates', now64(3) + 1"
         )
         assert query(settings, VIEW) == [("import", "prices", "staging", 0, "")]
         store.execute("INSERT INTO rewrite (dataset, version, operation, finished) SELECT 'prices', 7, 'import', 1")
