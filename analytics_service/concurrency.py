@@ -57,9 +57,7 @@ _DEADLINE: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
 @contextmanager
 def deadline(seconds: float, breaker: CircuitBreaker | None = _OPEN) -> Iterator[None]:
     """Bound every wait of this thread in the block: by time, and by the breaker, which ends all waits when it trips.
-
-    With `breaker=None`, the thread's queries need no query slot.
-    """
+    With `breaker=None`, the thread's queries need no query slot."""
     token = _DEADLINE.set(_Deadline(min(deadline_at(), time.monotonic() + seconds), breaker))
     try:
         yield
@@ -103,11 +101,9 @@ def in_thread(call: Callable[[], _T]) -> Future[_T]:
 def beside(
     name: str, work: Callable[[threading.Event], None], patience: float | None = None
 ) -> Iterator[threading.Event]:
-    """Run `work` in a thread of this name beside the block.
-
-    `work` gets a stop event, which is also yielded, and must return once it is set. The end of the block sets it, and
-    waits for the thread: for `patience` seconds, or without limit.
-    """
+    """Run `work` in a thread of this name beside the block. It gets a stop event, which is also yielded, and must
+    return once the event is set. The end of the block sets it, and waits for the thread: `patience` seconds, or
+    forever."""
     stop = threading.Event()
     thread = threading.Thread(target=work, args=(stop,), name=name, daemon=True)
     thread.start()
@@ -130,11 +126,10 @@ def _run(call: Callable[[], _T], result: Future[_T]) -> None:
 
 
 class QuerySlots(CircuitBreaker):
-    """Lets `width` threads query the store at once. Others wait until their deadline.
+    """Lets `width` threads query the store at once. Others wait until their deadline; the oldest request is next,
+    because with a new place for each query all requests could be late.
 
-    The slot that becomes free goes to the oldest request. If requests queued again for each of their queries, all of
-    them could be late. While the slots are closed, no thread waits. Threads that answer no request, such as the threads
-    of jobs, need no slot.
+    While the slots are closed, no thread waits. Threads that answer no request, such as jobs, need no slot.
     """
 
     def __init__(self, width: int, most_waiting: int = maxsize) -> None:
@@ -253,11 +248,8 @@ class SingleFlight(Generic[_T]):
 
 
 class DetachedSingleFlight(SingleFlight[_T]):
-    """Single flight for values that may take longer than a request's deadline.
-
-    Each is computed in a new thread, one at a time, and needs no query slot. A caller whose deadline passes gets Busy;
-    a later call finds the value.
-    """
+    """Single flight for values that may take longer than a request's deadline. Each is computed in a new thread, one at
+    a time, without a query slot. A caller whose deadline passes gets Busy; a later call finds the value."""
 
     def __init__(self, kept: MutableMapping[Any, _T]) -> None:
         super().__init__(kept)

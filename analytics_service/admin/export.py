@@ -180,4 +180,4 @@ def _receive(store: Store, query: RowQuery, new: NewFile, form: tuple[str, bytes
         last = (last + chunk)[-len(end) :]
     new.file.flush()
     if last != end:
-        raise StoreUnavailable("ClickHouse's answer was cut off (query read_export_rows).")
+        raise StoreUnavailable("ClickHouse broke off its answer (query read_export_rows).")

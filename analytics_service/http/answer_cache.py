@@ -12,7 +12,7 @@ from analytics_service.http.answer import Answer, Coding
 
 # Measured bytes of an entry without its body and key: validators, headers and slots in tables.
 _OVERHEAD = 1000
-# No answer may take more than one part in this many: a huge page would evict thousands of other answers.
+# An answer may take an eighth of the cache at most: a huge page would evict thousands of other answers.
 _LARGEST_SHARE = 8
 
 

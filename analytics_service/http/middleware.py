@@ -38,20 +38,15 @@ _FIRST_ERROR = 400
 
 
 def is_guarded(path: str) -> bool:
-    """Whether a path, even an unknown one, needs a key where keys are in use.
-
-    The OpenAPI document needs none: it has no data, and its readers have no key yet.
-    """
+    """Whether a path, even an unknown path, needs a key where keys are in use. The OpenAPI document has no data, and
+    its readers have no key yet."""
     return (path == "/api/v1" or path.startswith("/api/v1/")) and path != "/api/v1/openapi.json"
 
 
 class Middleware:
-    """The steps around each responder.
-
-    Without `instruments` nothing is measured. `keys` maps digests to names; without them no path needs a key. Browsers
-    may read answers from `origins`: `*`, or a list with commas, which may be empty. With `is_own_host`, requests for
-    other hosts are refused (rule 1.4, operators' bind).
-    """
+    """The steps around each responder. Without `instruments` nothing is measured. `keys` maps digests to names; without
+    it no path needs a key. Pages of `origins` may read answers: `*`, or a list with commas, which may be empty. With
+    `is_own_host`, requests for other hosts are refused (rule 1.4, operators' bind)."""
 
     def __init__(
         self,
@@ -71,10 +66,8 @@ class Middleware:
         self._headers = [*PROTECTIVE.items(), *allowed]
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        """Set the request id and the headers, and start measuring. Then check the host, the key, and the form.
-
-        The key comes before the form, so that callers without a key learn nothing else.
-        """
+        """Set the request id and the headers, and start measuring. Then check the host; the key, so that callers
+        without a key learn nothing else; and the form."""
         request_id = req.env.get("HTTP_X_REQUEST_ID", "")
         if not _PLAIN_ID.fullmatch(request_id):
             request_id = new_request_id()
@@ -122,11 +115,8 @@ class Middleware:
         REQUEST_ID.set("")
 
     def _allow_origin(self, req: falcon.Request, resp: falcon.Response, *, is_preflight: bool) -> None:
-        """Let browsers of other origins read the answer.
-
-        Unless all origins are allowed, `Vary` has Origin. If they are, requests without an origin get the headers too,
-        because a cache may reuse the answer for a browser.
-        """
+        """Let browsers of other origins read the answer. Unless all origins are allowed, `Vary` has Origin. If they
+        are, requests without an origin get the headers, too, because a cache may reuse the answer for a browser."""
         if "*" not in self._origins:
             resp.append_header("Vary", "Origin")
             if (origin := req.get_header("Origin")) not in self._origins:

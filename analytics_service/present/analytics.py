@@ -76,9 +76,7 @@ BORROWER = Shape.of(
     "A borrow account with debt. Accounts of unknown health come last.",
     *declared(Borrower, health=HEALTH),
     Field(
-        "liquidation",
-        Many(LIQUIDATION_PRICE),
-        "Liquidation prices of collaterals, then of other debts, each with the largest first.",
+        "liquidation", Many(LIQUIDATION_PRICE), "Prices of collaterals, then of other debts; both the largest first."
     ),
 )
 

@@ -92,9 +92,7 @@ DEBT_MARKET = NEWER_DEBT_MARKET.derive("BorrowDebtMarket", state=DEBT_STATE)
 
 
 def _lookup(name: str, newer: Shape, older: Shape) -> ByShape:
-    return ByShape(
-        name, "A market: in the older shape unless `shape=newer` is given.", {"newer": newer, "older": older}
-    )
+    return ByShape(name, "A market: in the older shape unless `shape=newer`.", {"newer": newer, "older": older})
 
 
 LEND_LOOKUP = _lookup("LendMarketLookup", NEWER_LEND_MARKET, LEND_MARKET)

@@ -74,12 +74,7 @@ UNLOCK_GROUP = Shape.of(
             *declared(UnlockAmounts, "amount"),
             *declared(UnlockAmounts, "amount_claimed=claimed amount_claimable=claimable", PART),
             *declared(UnlockAmounts, "amount_unlocked=unlocked", PART),
-            Field(
-                "amount_locked",
-                PART,
-                "Locked by the schedules, regardless of expiry and reclaims.",
-                "time_locked",
-            ),
+            Field("amount_locked", PART, "Locked by the schedules, even if expired or reclaimed.", "time_locked"),
             *declared(UnlockAmounts, "amount_reclaimed=reclaimed amount_expired=expired", PART),
         ),
     ),

@@ -76,10 +76,8 @@ _CANDLES = {"o": "First", "h": "Greatest", "l": "Least", "c": "Last"}
 COLUMN_SERIES = Shape.of(
     "ColumnSeries",
     "History of one asset, with an array for each column of its points.",
-    Field("asset", STRING, "Id of the asset; missing in a single series.", sometimes=True),
-    Field(
-        "symbol", STRING, "Symbol of the asset, if known; missing in a single series.", optional=True, sometimes=True
-    ),
+    Field("asset", STRING, "Id of the asset; not in a single series.", sometimes=True),
+    Field("symbol", STRING, "Symbol of the asset, if known; not in a single series.", optional=True, sometimes=True),
     Field("v", _VALUES, "Values of all buckets, except with agg=ohlc.", sometimes=True),
     *(
         Field(name, _VALUES, f"{which} observations, with agg=ohlc.", sometimes=True)

@@ -92,11 +92,6 @@ OPERATIONS = Shape.of(
     Field("store", _OPERATIONS_STORE, "The store.", ""),
     Field("snapshots", Many(_OPERATIONS_SNAPSHOT), "The newest snapshots, by dataset.", "datasets"),
     *_DATA,
-    Field(
-        "schedulers",
-        Many(_SCHEDULER),
-        "Schedulers that reported within the last week.",
-        lambda status: status.facts.schedulers or (),
-    ),
+    Field("schedulers", Many(_SCHEDULER), "Recent schedulers.", lambda status: status.facts.schedulers or ()),
     Field("corrections", Many(_CORRECTION), "Corrections of history in progress.", "facts.corrections"),
 )

@@ -32,7 +32,7 @@ from analytics_service.store.datasets.histories import HistoryRoute
 from analytics_service.store.losses import require_kept
 
 _SCOPE = Scope()
-# A page with more points is large (rule 2.13).
+# A page with more points is large (rule 2.13, large pages).
 _LARGE = 50_000
 
 
@@ -95,7 +95,7 @@ class HistoryPath(Pages):
         self._reader = reader
 
     def record(self, view: View, arguments: Arguments) -> Page:
-        """The page, with the view's symbols. A large page waits for a slot (rule 2.13, large pages)."""
+        """The page, with the view's symbols. A large page waits for a slot."""
         query, head = arguments["page"], view.head(*self.datasets)
         if names := [*(query.ids or ()), *(arguments.get("symbols") or ())]:
             query = replace(query, ids=resolve_ids(names, view.described))

@@ -95,12 +95,9 @@ def file_headers(form: Format, *names: object) -> Headers:
 
 @dataclass(frozen=True, slots=True)
 class SharedState:
-    """Collaborators of all paths that show snapshots. `zone` is the default zone of requests.
-
-    `large_pages` limits large pages of history (rule 2.13, large pages). `moments` limits states of the past, so that
-    the newest state waits for few of them (rule 8.9, query slots). Jobs may change answers made from events for
-    `events_lateness` seconds.
-    """
+    """Collaborators of all paths that show snapshots. `zone` is the default zone of requests. `large_pages` limits
+    large pages of history (rule 2.13, large pages), `moments` states of the past, so that the newest state waits for
+    few of them (rule 8.9, query slots). Jobs may change answers made from events for `events_lateness` seconds."""
 
     views: Views
     answers: AnswerCache

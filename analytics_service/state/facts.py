@@ -68,23 +68,23 @@ class Rewriting:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about the store. Mappings are by dataset. `error` says why the facts are out of date, if they are."""
+    """Facts about the store. `error` says why they are out of date, if they are.
+
+    `lacking` describes missing tables. `anomalies` is the number of suspicious values in the last day. Up to
+    `complete_until` the source reports its events as complete. `schedulers` is None before the first reading. By
+    dataset: `intervals` are seconds between snapshots, as schedulers reported them; `gaps` are numbers of scheduled
+    instants of the last day without a snapshot.
+    """
 
     disk: DiskSpace | None = None
     lacking: Sequence[str] = ()
-    """Descriptions of missing tables."""
     lost_prices: Sequence[LostPrice] = ()
     anomalies: int = 0
-    """Number of suspicious values in the last day."""
     complete_until: datetime | None = None
-    """Time up to which the source reports its events as complete."""
     schedulers: Sequence[Scheduler] | None = None
-    """None before the first reading."""
     runs: Sequence[JobRun] = ()
     intervals: Mapping[str, int] = field(default_factory=dict)
-    """Seconds between snapshots, as schedulers reported them."""
     gaps: Mapping[str, int] = field(default_factory=dict)
-    """Numbers of scheduled instants of the last day without a snapshot."""
     corrections: Sequence[Rewriting] = ()
     error: str = ""
 

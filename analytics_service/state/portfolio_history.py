@@ -29,11 +29,8 @@ Taken = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class PortfolioAt:
-    """The portfolio of an address at a second, and the snapshots behind it.
-
-    `portfolio` is None without snapshots of positions, markets and prices, and of the protocol token if the address has
-    any.
-    """
+    """The portfolio of an address at a second, and the snapshots behind it: None without snapshots of positions,
+    markets and prices, and of the protocol token if the address has any."""
 
     taken: Taken
     portfolio: Portfolio | None

@@ -55,11 +55,8 @@ _OTHER_SHARDS = (
 
 @dataclass(frozen=True, slots=True)
 class Heads:
-    """Heads by dataset, and facts of the ledger.
-
-    `without` has datasets with commits but no head, because they are being rewritten; `losses` what the store has lost
-    (rule 8.19, losses); `rewritten` the unix second of each dataset's last rewrite.
-    """
+    """Heads by dataset. `without` has datasets with commits but no head, because they are being rewritten; `losses`
+    what the store has lost (rule 8.19, losses); `rewritten` the unix second of each dataset's last rewrite."""
 
     heads: Mapping[str, Head] = field(default_factory=dict)
     without: frozenset[str] = frozenset()
@@ -95,11 +92,8 @@ class Look:
 
 class HeadWatcher:
     """Heads of all datasets, at most about two seconds old; while the store is away, up to five minutes. Pings open and
-    close the query slots (rule 8.9, query slots).
-
-    The first use starts the thread, so that every worker has its own. Without `interval` there is no thread, and the
-    caller calls `look`.
-    """
+    close the query slots (rule 8.9, query slots). The first use starts the thread, so that every worker has its own.
+    Without `interval` there is no thread, and the caller calls `look`."""
 
     def __init__(
         self,
@@ -159,7 +153,7 @@ class HeadWatcher:
         return {dataset: self.facts.intervals.get(dataset, interval) for dataset, interval in configured.items()}
 
     def unfinished(self) -> list[str]:
-        """The datasets with a rewrite so long unfinished that its writer has probably died (rule 8.5, one writer)."""
+        """The datasets with an overdue rewrite, whose writer has probably died (rule 8.5, one writer)."""
         return sorted(dataset for dataset, since in self._announced.items() if self.clock() - since > _LONG_REWRITE)
 
     def last_look(self) -> Look:

@@ -32,7 +32,7 @@ CLOSED = {
     "start": (NOW - timedelta(minutes=110)).strftime("%Y-%m-%dT%H:%M:00"),
     "end": (NOW - timedelta(minutes=10)).strftime("%Y-%m-%dT%H:%M:00"),
 }
-AWAY = "The service cannot answer at the moment. Try again in a minute."
+AWAY = "The service cannot answer right now. Try again in a minute."
 ONLY_SOME = "This service knows the positions of some addresses only."
 MINUS = "\N{MINUS SIGN}"
 ASSET = VIEWS["asset"] | CLOSED | {"tz": "UTC"}
@@ -312,12 +312,12 @@ def test_arrow_keys_move_one_crosshair_through_all_charts_and_enter_zooms(visit:
 def test_the_bucket_that_is_not_over_is_told_and_another_zone_shows_the_same_instants(visit: Visit) -> None:
     page = visit.open(VIEWS["asset"] | {"range": "30d", "tz": "UTC"})
     tooltip = page.locator(".tooltip").first
-    expect(page.locator(".legend").first).to_contain_text("not over yet")
+    expect(page.locator(".legend").first).to_contain_text("in progress")
     page.locator(".chart").first.focus()
     page.keyboard.press("End")
-    expect(tooltip).to_contain_text(re.compile(r"^[-0-9]{10}( \d\d:\d\d)?, not over yetOpen\$"))
+    expect(tooltip).to_contain_text(re.compile(r"^[-0-9]{10}( \d\d:\d\d)?, in progressOpen\$"))
     page.keyboard.press("Home")
-    expect(tooltip).not_to_contain_text("not over yet")
+    expect(tooltip).not_to_contain_text("in progress")
     page.get_by_label("Zone").select_option("America/New_York")
     visit.wait(page)
     assert query(page.url)["tz"] == "America/New_York"
@@ -390,7 +390,7 @@ def test_a_custom_range_is_shown_a_backward_one_refused_and_a_future_one_left_fo
     page.get_by_role("button", name="Show").click()
     visit.wait(page)
     notice = page.locator(".chart .notice").first.inner_text()
-    assert notice.startswith("There is no data in this range. The newest is from ")
+    assert notice.startswith("There is no data in this range. The newest data is from ")
     page.get_by_role("button", name="Show the newest data").first.click()
     visit.wait(page)
     newest = {name: datetime.fromisoformat(query(source(page))[name]) for name in ("start", "end")}
@@ -411,7 +411,7 @@ def test_what_the_api_would_not_take_counts_for_nothing_in_the_address(visit: Vi
 
 def test_a_backward_range_in_the_address_is_said_to_be_one_once(visit: Visit) -> None:
     page = visit.open(VIEWS["asset"] | {"start": "2026-02-02T00:00", "end": "2026-02-01", "tz": "UTC"})
-    expect(page.locator("main [role=alert]")).to_have_text("The range ends before it begins. Choose another one.")
+    expect(page.locator("main [role=alert]")).to_have_text("The range ends before it begins. Choose another range.")
     expect(page.locator(".chart")).to_have_count(0)
     assert visit.browser.said == []
     # A date that ends a range ends with its last second.
@@ -503,7 +503,7 @@ def test_a_service_that_is_down_and_one_that_hangs_have_messages_of_their_own(vi
     page.route(everything, lambda route: None)
     page.get_by_role("button", name="Try again").click()
     page.clock.run_for(16_000)
-    expect(page.get_by_role("alert")).to_have_text("The service has not answered within 15 seconds.")
+    expect(page.get_by_role("alert")).to_have_text("The service did not answer within 15 seconds.")
     page.unroute(everything)
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("table")).to_be_visible()
@@ -512,10 +512,10 @@ def test_a_service_that_is_down_and_one_that_hangs_have_messages_of_their_own(vi
 @pytest.mark.parametrize(
     ("view", "message"),
     [
-        ("overview", "Deposits and debt are not known here."),
-        pytest.param("markets", "There are no prices and no markets yet.", marks=pytest.mark.slow),
+        ("overview", "This service has no deposits and debt."),
+        pytest.param("markets", "There are no prices and markets yet.", marks=pytest.mark.slow),
         pytest.param("asset", "There are no assets yet.", marks=pytest.mark.slow),
-        pytest.param("address", "What addresses have is not known here.", marks=pytest.mark.slow),
+        pytest.param("address", "This service has no positions of addresses.", marks=pytest.mark.slow),
     ],
 )
 def test_an_empty_store_is_announced_without_asking_for_what_is_not_there(
@@ -649,7 +649,7 @@ def test_imported_sums_are_charted_up_to_their_end(old: Visit) -> None:
     assert numbers(page, 3)[-1][-1] == "1500000.5"
     # Between the two days nothing was observed.
     assert page.locator(".panel").last.locator(".lines path[style*=dasharray]").count() > 0
-    expect(page.locator(".panel").last.locator(".legend .mark")).to_have_text("nothing new observed")
+    expect(page.locator(".panel").last.locator(".legend .mark")).to_have_text("no new observation")
 
 
 @pytest.mark.parametrize("chosen", ["7d", "All"])
@@ -860,7 +860,7 @@ def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it_for_files_too(
     assert page.evaluate("localStorage.length") == 0
     page.get_by_text("Data", exact=True).first.click()
     page.get_by_role("link", name="CSV").first.click()
-    expect(page.get_by_role("alert")).to_contain_text("CSV could not be saved: That was more than the service allows")
+    expect(page.get_by_role("alert")).to_contain_text("CSV could not be saved: The service received too many requests")
     with page.expect_download() as saving:
         page.get_by_role("link", name="Parquet").first.click()
     assert saving.value.path().read_bytes()[:4] == b"PAR1"
@@ -1093,7 +1093,7 @@ def test_a_change_of_a_price_is_typed_and_what_cannot_be_one_is_put_right(visit:
 def test_tokens_with_a_price_of_their_own_follow_an_asset_if_the_viewer_says_so(visit: Visit) -> None:
     page = visit.open({"view": "risk", "of": "native;ahel", "change": "-60"})
     told = page.locator("output")
-    expect(page.get_by_text("also that of stHEL")).to_be_visible()
+    expect(page.get_by_text("including stHEL")).to_be_visible()
     with page.expect_response(re.compile("/risk/ladder.*following=native%3Basthel")) as answered:
         page.get_by_label("stHEL too").check()
     [step] = [one for one in answered.value.json()["data"]["steps"] if one["change"] == "-0.6"]
@@ -1176,7 +1176,7 @@ def test_where_only_some_addresses_are_known_the_page_says_so_in_place_of_figure
 def test_where_only_some_addresses_are_known_the_health_of_one_is_shown_without_prices(visit: Visit) -> None:
     page = follower(visit)
     visit.open(VIEWS["address"])
-    expect(page.get_by_text(f"At which prices is not known. {ONLY_SOME}")).to_be_visible()
+    expect(page.get_by_text(f"Liquidation prices are unknown. {ONLY_SOME}")).to_be_visible()
     expect(page.get_by_role("heading", name="Account 0")).to_be_visible()
     expect(page.get_by_role("columnheader", name="Liquidated at")).to_have_count(0)
 
@@ -1375,7 +1375,7 @@ def test_without_an_address_borrowers_are_offered_and_transactions_are_filtered(
         page.get_by_role("combobox", name="Action").select_option("Borrow")
     assert query(asked.value.url)["action"] == query(page.url)["action"] == "borrow"
     expect(page.locator(".panel", has_text="Transactions").last).to_contain_text(
-        re.compile("Borrow|There are no transactions of this kind.")
+        re.compile("Borrow|There are no such transactions.")
     )
 
 

@@ -94,7 +94,7 @@ def test_a_writer_in_another_process_is_refused_until_the_first_has_ended(
     second = prices_file(tmp_path, [(IDS[1], LAST, "2")], "second.csv")
     with Writer(settings, import_of(tmp_path, [(IDS[0], LAST, "1")], "first.csv"), moment, signal.SIGSTOP) as first:
         first.wait_for_signal()
-        with pytest.raises(CorrectionInProgress, match=r"it is import of prices by `writer \d+`"):
+        with pytest.raises(CorrectionInProgress, match=r": import of prices by `writer \d+`"):
             run(store, second)
         first.go_on()
     run(store, second)

@@ -243,7 +243,7 @@ def test_every_view_without_parameters_can_be_exported_as_it_is(simulated: Simul
 
 
 def test_a_name_that_is_none_is_refused_with_those_that_are(store: Store) -> None:
-    with pytest.raises(UserError, match=r"'lend_rates'\. Did you mean lend_rate\? There are: .*price.*"):
+    with pytest.raises(UserError, match=r"'lend_rates'\. Did you mean lend_rate\? The views are: .*price.*"):
         find_view(store, "lend_rates")
     assert [find_view(store, name).name for name in ("deposits", "lend-rate", "lend_rate")] == [
         "deposits_usd",

@@ -84,7 +84,7 @@ def test_what_an_interrupted_correction_has_begun_to_take_out_is_not_said_to_be_
     assert (dry.exit_code, "A correction of prices is unfinished; the service or" in dry.output) == (2, True)
     with write_lock(store, "prices", "remove"):
         refused = removed(settings, tmp_path, *arguments)
-    assert (refused.exit_code, "it is remove of prices. Try" in refused.output) == (2, True), refused.output
+    assert (refused.exit_code, ": remove of prices. Try" in refused.output) == (2, True), refused.output
     done = removed(settings, tmp_path, *arguments)
     assert (done.exit_code, read_ledger(store).open) == (2, {})
     assert "There is nothing to remove of prices in this range." in done.output

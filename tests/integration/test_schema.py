@@ -111,7 +111,7 @@ def test_the_schema_does_not_change_beside_a_running_scheduler(
     run = JobRun("prices", "host:1", 60, next_at=int(time.time()) + 60)
     record_job_run(store, [run])
     assert migrate(store) == []
-    with pytest.raises(SchemaError, match=r"The scheduler host:1 writes to the store; .* Stop it before the schema"):
+    with pytest.raises(SchemaError, match=r"The scheduler host:1 writes to the store; .* Stop it and try again"):
         migrate(store, [*shipped_migrations(), later])
     assert pending_migrations(store) == []
     record_job_run(store, [replace(run, next_at=None)])

@@ -6,7 +6,7 @@ import { paged } from "./list.js";
 import { follow, link } from "./route.js";
 
 const PATH = "/analytics/market/borrowers";
-// Accounts of a page, and those that are looked at for some of them.
+// Accounts in a page, and the most accounts that are filtered.
 const PAGE = 10, MOST = 1000;
 const COLUMNS = [
   { title: "Address", cell: ({ address }) => addressLink(address) },
@@ -21,8 +21,8 @@ export function addressLink(address) {
   return copyable(address, "address", h("a", { href: link({ view: "address", address }), onclick: follow, title: address }, short(address)));
 }
 
-/** A list of the first `count` accounts that `query` (see /analytics/market/borrowers) puts in order, from its offset on,
- * or of those among them that `keep` is true of. */
+/** A list of the first `count` accounts of `query` (see /analytics/market/borrowers) from its offset on; with `keep`, only
+ * those that it returns true for. */
 export function accounts(caption, query, count, signal, { columns = [], keep = null } = {}) {
   const { offset = 0 } = query;
   async function load({ length }) {
@@ -31,7 +31,7 @@ export function accounts(caption, query, count, signal, { columns = [], keep = n
     if (keep) return { found: found.filter(keep), isLast: true };
     return { found, isLast: !found.length || length + found.length >= count };
   }
-  // Without a limit a file has all accounts, and no more can be asked for with one.
+  // Without a limit a file has all accounts; MOST is the greatest limit.
   const file = keep || !count ? null : address(PATH, { ...query, limit: count > MOST ? null : count, format: "csv" });
-  return paged(caption, [...COLUMNS, ...columns], load, { none: "There are no such accounts.", file });
+  return paged(caption, [...COLUMNS, ...columns], load, { none: "No accounts.", file });
 }

@@ -12,12 +12,12 @@ import { transactions } from "./transactions.js";
 import { worth } from "./worth.js";
 
 const NO_ADDRESS = "Enter an address to see its worth, health, collateral, debt, lending, staking and transactions.";
-const NOTHING = "The address has nothing here at this moment: no collateral, debt, deposits, stakes or balances.";
-const NO_POSITIONS = "What addresses have is not known here. Prices and rates are under Markets.";
-// Borrowers that are offered where no address is chosen.
+const NOTHING = "The address has nothing at this moment: no collateral, debt, deposits, stakes or balances.";
+const NO_POSITIONS = "This service has no positions of addresses. Prices and rates are under Markets.";
+// Borrowers that are listed when no address is chosen.
 const OFFERED = 10;
 
-/** The view of an address, with the form to look for one. */
+/** The view of an address, with a search form. */
 export async function address(place, route, signal) {
   const result = h("div");
   place.replaceChildren(h("h1", {}, "Address"), form(route), result);
@@ -34,12 +34,12 @@ async function offer(result, signal) {
   await done;
 }
 
-/** Where there is an address to try. It is one that has something, if any is known and no key is needed to see it. */
+/** A link to an example address. */
 function example() {
-  return [" The ", h("a", { href: "docs#get_users_address_user" }, "API documentation"), " has one to try."];
+  return [" The ", h("a", { href: "docs#get_users_address_user" }, "API documentation"), " has an example."];
 }
 
-/** Shows what the address has, or below the form why that is not known. */
+/** Shows what the address has, or an error below the form. */
 async function fill(result, route, signal) {
   result.replaceChildren(h("p", { class: "soft" }, "Loading…"));
   try {
@@ -62,7 +62,7 @@ async function show(result, route, signal) {
     ? await unlessUnknown(get("/analytics/market/borrowers", asked, signal)) : { answer: { data: [] } };
   const all = await assets(await datasets(), signal, at);
   const origins = new Map(all.map(({ id, origin }) => [id, origin]));
-  // What the address has may be older than what it is worth.
+  // Positions may be older than prices.
   const { positions, ...others } = answer.dates;
   const until = Math.max(positions, ...Object.values(others));
   const older = positions < until ? `, with the positions of ${time(positions, route.tz)}` : "";
@@ -71,15 +71,15 @@ async function show(result, route, signal) {
     ? figure("Unlocks over time", async () => ({ ...answer, path: `${path}/user`, given, isHistory: false }),
         () => unlocksChart(ptoken.unlocks, route, route.at ? until : Date.now() / 1000))
     : null;
-  const course = worth(path, route, route.at ? until : null, signal);
+  const chart = worth(path, route, route.at ? until : null, signal);
   const events = transactions(path, at, all, route, signal);
   const has = [
     health(markets.borrow.accounts, why), ...markets.borrow.accounts.map((one) => account(one, origins, borrowers?.data)),
     lending(markets.lend), staking(ptoken.staking, route), unlocks && section("Unlocks", unlocks.panel), wallet(wallets),
   ].filter((part) => part !== null);
-  result.replaceChildren(asOf, contents([course.panel, ...has, events.panel]), course.panel,
+  result.replaceChildren(asOf, contents([chart.panel, ...has, events.panel]), chart.panel,
     has.length ? h("div", { class: "pair" }, has) : notice(NOTHING), events.panel);
-  await Promise.all([course.done, unlocks?.done, events.done]);
+  await Promise.all([chart.done, unlocks?.done, events.done]);
 }
 
 function form({ address: shown = "", at = "" }) {
@@ -124,7 +124,7 @@ function health(borrowing, why) {
     { title: "Debt APR", number: true, cell: ({ debts_net_rate: rate }) => percent(rate.apr) },
   ];
   return section("Health", h("p", { class: "soft" }, "Below 1, an account may be liquidated."),
-    why ? h("p", { class: "soft" }, `At which prices is not known. ${why}`) : null,
+    why ? h("p", { class: "soft" }, `Liquidation prices are unknown. ${why}`) : null,
     table("Health of the borrow accounts", columns, borrowing));
 }
 
@@ -132,9 +132,9 @@ function health(borrowing, why) {
 function account({ index, collaterals, debts, health }, origins, borrowers) {
   const borrower = (borrowers ?? []).find((one) => one.account_index === index);
   const prices = borrower?.liquidation ?? [];
-  // That of a receipt token without a price of its own is that of its origin, which may be a receipt token, too.
+  // A receipt token without a price has the price of its origin, which may be a receipt token, too.
   const at = (id) => prices.find((one) => one.asset.id === id);
-  const price = ({ asset_info: { asset } }) => lineOf(asset.id, origins).map(at).find(Boolean);
+  const price = ({ asset_info: { asset } }) => redemptionChain(asset.id, origins).map(at).find(Boolean);
   // The price at which health is 1.
   const reached = { title: health.result !== null && Number(health.result) < 1 ? "Recovers at" : "Liquidated at", number: true,
     cell: (row) => (price(row)?.price ?? null) === null ? "–" : `${price(row).extra.text.price} (${withSign(price(row).change)})` };
@@ -151,11 +151,11 @@ function account({ index, collaterals, debts, health }, origins, borrowers) {
     h("div", {}, h("h3", {}, "Debt"), part("Debt", debts, [rate, ...ending]))));
 }
 
-/** An asset, what it redeems, and so on, each once. */
-function lineOf(id, origins) {
-  const line = new Set();
-  for (let next = id; next && !line.has(next); next = origins.get(next)) line.add(next);
-  return [...line];
+/** An asset, the asset that it redeems, and so on, without repeats. */
+function redemptionChain(id, origins) {
+  const chain = new Set();
+  for (let next = id; next && !chain.has(next); next = origins.get(next)) chain.add(next);
+  return [...chain];
 }
 
 function lending({ asset_pools: pools, net_rate: rate }) {
@@ -198,11 +198,11 @@ function wallet({ balances, extra }) {
     table("Wallet", columns, balances));
 }
 
-// Instants that the chart of unlocks shows between the first and the last one.
+// Steps in the chart of unlocks.
 const STEPS = 120;
 
-/** What all arrangements together have unlocked by each of some instants, if none is reclaimed or expires. What is still
- * to come at the instant `now` is dotted. */
+/** A chart of the part that all arrangements have unlocked over time, without reclaims and expiry. It is dotted after the
+ * instant `now`. */
 function unlocksChart({ arrangements, totals }, { tz }, now) {
   const plans = arrangements.map(({ begins_at: begins, schedule, amounts: { amount } }) => {
     const begin = Date.parse(begins) / 1000;

@@ -1,18 +1,18 @@
 // Requests to the API of this service.
 
 const PATIENCE = 15_000;
-// How often a request is made again that the service was too busy for.
+// How often a request is repeated when the service is busy.
 const RETRIES = 2;
 // Deployments below other paths of the host have other keys.
 const KEY = `api-key ${new URL(document.baseURI).pathname}`;
-// What a visitor is told, and can do, where the API's own words are for those who call it or run it.
+// Messages for visitors, where the API's messages address its callers or operators.
 const WORDS = {
-  unavailable: "The service cannot answer at the moment. Try again in a minute.",
-  rate_limited: "That was more than the service allows at a time. Try again in a minute.",
-  internal: "The service has failed. Try again; if that does not help, tell those who run it.",
+  unavailable: "The service cannot answer right now. Try again in a minute.",
+  rate_limited: "The service received too many requests. Try again in a minute.",
+  internal: "The service failed. Try again; if that does not help, contact its operator.",
 };
 
-/** What the API answered instead of data, or that it did not answer. */
+/** An error that the API answered, or a missing answer. */
 export class ApiError extends Error {
   constructor(kind, message) {
     super(message);
@@ -20,16 +20,16 @@ export class ApiError extends Error {
   }
 }
 
-/** The address of a path below /api/v1 with a query; parameters that are null are left out. */
+/** The URL of a path below /api/v1 with a query, without parameters that are null. */
 export function address(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const text = new URLSearchParams(given).toString();
   return new URL(`api/v1${path}${text ? `?${text}` : ""}`, document.baseURI).href;
 }
 
-/** The `data` of a path, with its `url`, the `bytes` of the body, how many milliseconds it took (`ms`), the instants of
- * the snapshots in it by dataset (`dates`, unix seconds), the oldest of them (`asOf`; null without one), and of a history
- * the first instant of its series (`begins`; null without one). */
+/** The `data` of a path, with its `url`, the `bytes` of the body, the milliseconds that it took (`ms`), the unix seconds
+ * of the snapshots in it by dataset (`dates`), the oldest of these (`asOf`; null without any), and for a history the first
+ * instant of its series (`begins`; null without one). */
 export async function get(path, query = {}, signal = null) {
   const url = address(path, query);
   const begun = performance.now();
@@ -43,7 +43,7 @@ export async function get(path, query = {}, signal = null) {
   return { data: envelope.data, url, bytes: body.length, ms: took(url, begun), dates, asOf, begins };
 }
 
-/** The `answer` that is awaited, or `why` the service says that there is none. */
+/** The awaited `answer`, or the API's reason `why` nothing was found. */
 export async function unlessUnknown(asked) {
   try {
     return { answer: await asked };
@@ -53,26 +53,25 @@ export async function unlessUnknown(asked) {
   }
 }
 
-/** The error of an answer without data, from its envelope if it has one. */
+/** The error of an answer without data, from its envelope if there is one. */
 export function failure(response, envelope) {
   const { kind = "internal", message } = envelope?.error ?? {};
   return new ApiError(kind, WORDS[kind] ?? forVisitors(message));
 }
 
-/** A message of the API without the names of parameters: a visitor has given none. */
+/** A message of the API without names of parameters, which visitors do not see. */
 function forVisitors(message) {
   return message.replace(/^(Query parameter )?\w+='(.*?)': must be/, "“$2” cannot be used. It must be")
     .replace(/^\w+: (\w)/, (_, first) => first.toUpperCase());
 }
 
-/** The milliseconds of a request that began at an instant of the page's clock, without those that its answer waited for
- * other scripts. */
+/** The milliseconds of a request that began at `begun` on the page's clock, without waiting for other scripts. */
 function took(url, begun) {
   const request = performance.getEntriesByName(url, "resource").findLast(({ startTime }) => startTime >= begun);
   return request?.duration ?? performance.now() - begun;
 }
 
-/** The answer; while the service cannot give one yet, the request is made again when it says. */
+/** The answer; while the service is busy, the request is repeated after `Retry-After`. */
 async function answered(url, signal) {
   for (let left = RETRIES; ; left -= 1) {
     const answer = await fetched(url, signal);
@@ -92,8 +91,8 @@ async function fetched(url, signal) {
     return { response, body: await response.text() };
   } catch (error) {
     if (signal?.aborted) throw error;
-    if (patience.signal.aborted) throw new ApiError("hangs", "The service has not answered within 15 seconds.");
-    throw new ApiError("down", "The service cannot be reached. It may be stopped, or the network is down.");
+    if (patience.signal.aborted) throw new ApiError("hangs", "The service did not answer within 15 seconds.");
+    throw new ApiError("down", "The service cannot be reached. It may be stopped, or the network may be down.");
   } finally {
     clearTimeout(timer);
   }
@@ -107,7 +106,7 @@ function parsed(body) {
   }
 }
 
-/** The key that the viewer gave, which this tab forgets when it is closed. */
+/** The viewer's key, which the tab forgets when it is closed. */
 export function apiKey() {
   return sessionStorage.getItem(KEY);
 }
@@ -117,7 +116,7 @@ export function useKey(key) {
   sessionStorage.setItem(KEY, key);
 }
 
-/** Whether the service asks for keys. */
+/** Whether the service requires keys. */
 export function asksForKeys() {
   return document.documentElement.dataset.keys === "true";
 }

@@ -1,4 +1,4 @@
-// One asset: its price, its rates, how much of it is used and borrowed.
+// One asset: its price, rates, utilization, collateral and loans.
 import { assetLink, assetName, assets, marketsLink, matching, picker } from "./assets.js";
 import { candles, colorOf, line } from "./charts.js";
 import { compared, comparison } from "./compare.js";
@@ -12,14 +12,14 @@ import { DOLLARS, overTime, PERCENT, PRICE } from "./specs.js";
 import { datasets } from "./status.js";
 import { dateOf } from "./tile.js";
 
-// As many candles as can be told apart; more of them would often hold one observation each.
+// More candles would be hard to see, and often hold one observation each.
 const CANDLES = 60;
-const NO_ASSETS = "There are no assets yet. If the service has just started, they come within a minute or two.";
+const NO_ASSETS = "There are no assets yet. They appear within two minutes after the service starts.";
 // The histories of an asset.
 const PATHS = [PRICES, LEND_RATES, BORROW_RATES, "/markets/history/utilization", "/markets/history/collateral",
   "/analytics/market/history/loans-originated/by-asset"];
 
-/** The view of the asset that the route names, by its id or its symbol. */
+/** The view of the asset that the route names by id or symbol. */
 export async function asset(place, route, signal) {
   const there = await datasets();
   const all = await assets(there, signal);
@@ -39,7 +39,7 @@ export async function asset(place, route, signal) {
   await Promise.all([tiles.done, ...charts.map((chart) => chart.done)]);
 }
 
-/** The charts of all histories of an asset, which begin to load. */
+/** The charts of all histories of an asset. They start loading. */
 async function chartsOf(asset, all, there, route, signal) {
   // All charts have the same buckets, so that one crosshair goes through them.
   const buckets = route.candles ? { points: CANDLES } : {};
@@ -53,11 +53,11 @@ async function chartsOf(asset, all, there, route, signal) {
     use && figure("Utilization", use, used),
     use && lent && owed && figure("Utilization against APR", () => Promise.all([lent(), owed(), use()]), curve),
     posted && figure("Collateral", () => of(posted), collateral),
-    originated && figure("Loans a day", () => loans(originated, asset.id, route, signal), daily),
+    originated && figure("Loans per day", () => loans(originated, asset.id, route, signal), daily),
   ].filter(Boolean);
 }
 
-/** What is said where the route names no asset, or several. */
+/** The message for a route that names no asset, or several. */
 function unclear(text, matches) {
   if (!text) return [notice("No asset is chosen.", true)];
   if (!matches.length) return [notice(`There is no asset ${text}.`, true)];
@@ -65,7 +65,7 @@ function unclear(text, matches) {
     h("ul", {}, matches.map((match) => h("li", {}, assetLink(match, h("code", {}, match.id)))))];
 }
 
-/** The chart of the price, alone or compared with that of another asset. */
+/** The chart of the price, alone or compared with another asset. */
 async function priceFigure(asset, all, of, route) {
   const priced = new Set((await listing(PRICES)).assets.map(({ id }) => id));
   const others = all.filter(({ id }) => priced.has(id) && id !== asset.id);
@@ -76,7 +76,7 @@ async function priceFigure(asset, all, of, route) {
     (answer) => compared(answer, [asset, other]), h("div", { class: "tools" }, choice));
 }
 
-/** Line or candles, plain or logarithmic: both are in the address. */
+/** Controls for line or candles, and a linear or logarithmic axis. The URL keeps both. */
 function priceTools({ candles: asCandles, log }, comparing) {
   const choice = (name, isOn, changes) =>
     h("button", { type: "button", "aria-pressed": isOn, onclick: () => go(changes) }, name);
@@ -98,7 +98,7 @@ function price(loaded, route) {
   return overTime(answer, traces, [...readings, seen], { log: Boolean(route.log), yaxis: PRICE });
 }
 
-/** Candles of hours, where what is left of a day of 23 or 25 hours joins the candle before it. */
+/** Candles of hours. The rest of a day of 23 or 25 hours joins the candle before it. */
 function joined(answer) {
   const { t, range: { end, interval }, series: [series] } = answer;
   const width = { min: 60, h: 3600 }[interval.unit] * interval.value;
@@ -116,7 +116,7 @@ function joined(answer) {
     x: begins.map(middle), series: [{ ...series, ...Object.fromEntries(columns) }] };
 }
 
-/** The rates of an asset that has one of them or both. */
+/** The chart of one or both rates of an asset. */
 function apr(...answers) {
   const [first] = answers;
   const isLend = ({ path }) => path === LEND_RATES;
@@ -152,7 +152,7 @@ function collateral(answer) {
   return overTime(answer, traces, [{ name: "Collateral", values: series.c, format: usd }], { yaxis: DOLLARS });
 }
 
-/** The rates at each utilization in the range, as the protocol's rate model draws them, and where they stand now. */
+/** A chart of the rates at each utilization in the range, and of the present rates. */
 function curve(lend, borrow, utilization) {
   const [used, lent, owed] = [utilization.series[0].c, aligned(utilization, lend, "c"), aligned(utilization, borrow, "c")];
   const places = [...used.keys()].filter((place) => [used, lent, owed].every((column) => column[place] !== null));
@@ -176,14 +176,14 @@ function curve(lend, borrow, utilization) {
   };
 }
 
-/** What was added on each day. */
+/** The loans of each day. */
 function loans(path, id, route, signal) {
   return history(path, route, { period: "d", points: null, limit: 10_000, asset_ids: id, agg: "delta" }, signal);
 }
 
 function daily(answer) {
   const { t, x, range, series: [{ v: values }] } = answer;
-  // The last day is drawn whole, though the range may end within it.
+  // The last day is drawn in full, though the range may end within it.
   const end = t.at(-1) + 86_400;
   const days = { ...answer, x: x.with(-1, answer.at(end - 43_200)), range: { ...range, end: end - 1 } };
   const width = t.map((second, place) => 1000 * ((t[place + 1] ?? end) - second) * 0.9);

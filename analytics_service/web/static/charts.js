@@ -1,20 +1,20 @@
-// Charts by plotly.js. A crosshair is shared by all charts of a view.
+// Charts by plotly.js. All charts of a view share a crosshair.
 import { h } from "./dom.js";
 import { isZoomed, zoom, zoomOut } from "./route.js";
 import { spark } from "./spark.js";
 
-// Pixels of a tick's label over time: labels that are nearer to each other would be turned, and cut off. With hours they
-// leave the year to the tooltip, for which there is no room.
+// Pixels between labels over time: closer labels would be rotated and cut off. Labels with hours have no room for the
+// year, which the tooltip shows.
 const LABEL = 54;
 const HOURS = { dtickrange: [null, 43_200_000], value: "%H:%M\n%b %-d" };
 const MARGIN = { l: 64, r: 12, t: 8, b: 36 };
-// Pixels of a chart on a phone, where labels of the vertical axis have no more room than they need.
+// Below this width in pixels, on a phone, labels of the vertical axis get only the room that they need.
 const NARROW = 500;
 const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false };
 // Milliseconds to wait before the library is started, so that everything else is drawn first.
 const PAUSE = 150;
 const shown = new Set();
-// Whether the viewer knows by now how to choose a range by pointer.
+// Whether the viewer has chosen a range by pointer.
 let hasZoomed = false;
 
 /** Forgets the charts in an element, by default all. */
@@ -26,8 +26,8 @@ export function clear(element = document) {
   }
 }
 
-/** A line through what a series has observed. With counts of observations (`n`), buckets that only repeat the value
- * before are a dotted line beside it. */
+/** A line through the values of a series. With counts of observations (`n`), buckets that only repeat the value before
+ * are a dotted line. */
 export function line(name, x, y, color, n = null) {
   const base = { x, name, type: "scatter", mode: "lines", hoverinfo: "skip", connectgaps: false };
   const stroke = { color: colorOf(color), width: 1.8 };
@@ -63,7 +63,7 @@ export async function draw(box, names, spec) {
   if (!box.isConnected) return;
   box.replaceChildren();
   await Plotly.newPlot(box, literal(spec.traces), literal(layout(spec, box.clientWidth)), CONFIG);
-  // The view may have been left by now. A chart that is not purged stays in memory.
+  // The viewer may have left the view. A chart that is not purged stays in memory.
   if (!box.isConnected) return Plotly.purge(box);
   const hair = h("div", { class: "hair", hidden: true });
   const tooltip = h("div", { class: "tooltip", "aria-live": "polite" });
@@ -73,14 +73,14 @@ export async function draw(box, names, spec) {
   box.append(hair, tooltip);
   names.replaceChildren(...legend(box, spec));
   follow(chart);
-  // A brush over a chart is a range for the whole page.
+  // Brushing a chart chooses the range of the whole page.
   box.on("plotly_relayout", (change) => {
     const [start, end] = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
     if (start === undefined) return;
     hasZoomed = true;
     zoom(start, end);
   });
-  // The library goes on with the chart after the event, and a chart of another range takes its place.
+  // Deferred: the library still uses the chart after the event, and zooming replaces it.
   if (isZoomable(spec)) box.on("plotly_doubleclick", () => setTimeout(zoomOut));
 }
 
@@ -97,13 +97,13 @@ function markOf(x) {
   return { type: "line", yref: "paper", x0: x, x1: x, y0: 0, y1: 1, line };
 }
 
-/** A copy in which every text stands for itself: the library reads HTML in texts, and symbols may be anything. */
+/** A copy with escaped texts: the library reads HTML in texts, and symbols may be anything. */
 function literal(parts) {
   const escaped = (_, part) => (typeof part === "string" ? part.replaceAll("&", "&amp;").replaceAll("<", "&lt;") : part);
   return JSON.parse(JSON.stringify(parts), escaped);
 }
 
-/** A range is chosen on charts of the page's own range only. */
+/** Whether the chart can choose a range: it shows the page's range. */
 function isZoomable(spec) {
   return isOverTime(spec) && spec.zoomable !== false;
 }
@@ -112,12 +112,12 @@ function isOverTime({ xaxis }) {
   return xaxis?.type === "date";
 }
 
-/** Where the rows of a chart's table lie on its axis. */
+/** The positions of the table's rows on the axis. */
 function placesOf({ x, traces }) {
   return x ?? traces[0].x;
 }
 
-/** A finger that moves over a chart scrolls the page. */
+/** Whether a pointer can choose a range. A finger on a chart scrolls the page. */
 function isBrushable(spec) {
   return isZoomable(spec) && !matchMedia("(pointer: coarse)").matches;
 }
@@ -137,18 +137,17 @@ function layout(spec, width) {
     dragmode: isBrushable(spec) ? "zoom" : false,
     hovermode: false,
     barmode: "stack",
-    // It could not be used by keyboard, and would change the plot's size with its own.
+    // The library's legend has no keyboard access, and would resize the plot.
     showlegend: false,
     xaxis: { ...axis, ticks: "outside", ticklen: 4, tickcolor: paper, rangeslider: { visible: false }, fixedrange: !isBrushable(spec), ...ticks, ...(spec.xaxis ?? {}) },
-    // Labels of values that hardly differ are long.
+    // If values hardly differ, labels are long.
     yaxis: { ...axis, type: spec.log ? "log" : "linear", fixedrange: true, automargin: true, ...(spec.yaxis ?? {}) },
     shapes: [...(openFrom ? [{ ...band, x0: openFrom, x1: openTo }] : []),
       ...(place === undefined || isOverTime(spec) ? [] : [markOf(placesOf(spec)[place])])],
   };
 }
 
-/** The names of traces, if there are several, as buttons that hide and show them; what other marks mean; and a way out of
- * a range that was zoomed into. */
+/** Buttons that hide and show traces, if there are several; the meaning of other marks; and a button to zoom out. */
 function legend(box, spec) {
   const { traces } = spec;
   const names = [...new Set(traces.map(({ name }) => name))];
@@ -164,7 +163,7 @@ function legend(box, spec) {
   return [...buttons, ...marks(spec), ...out];
 }
 
-/** The colour of the traces of a name, if it is one. */
+/** The colour of the traces with a name, if they have one colour. */
 function colorIn({ traces }, name) {
   const { fillcolor, line, marker } = traces.find((trace) => trace.name === name) ?? {};
   return [fillcolor, line?.color, marker?.color].find((color) => typeof color === "string");
@@ -176,19 +175,19 @@ function swatch(color) {
   return made;
 }
 
-/** What a dotted line, a shade and a gap mean, of those that a chart over time has. */
+/** The meaning of dotted lines, shades and gaps in a chart over time, if it has them. */
 function marks(spec) {
-  const { traces, openFrom, dotted = "nothing new observed" } = spec;
+  const { traces, openFrom, dotted = "no new observation" } = spec;
   if (!isOverTime(spec)) return [];
-  // Below a line of observations, dots would not be seen.
+  // A line of observations would hide the dots.
   const isSeen = ({ name, y }) => traces.some((other) => other.name === name && !other.line.dash && y.some((value, place) => value !== null && other.y[place] === null));
   const isDotted = traces.some((trace) => trace.line?.dash && isSeen(trace));
   const mark = (kind, text) => h("span", { class: "mark" }, h("span", { class: `swatch ${kind}` }), text);
-  return [isDotted ? mark("dotted", dotted) : null, openFrom ? mark("shaded", "not over yet") : null,
+  return [isDotted ? mark("dotted", dotted) : null, openFrom ? mark("shaded", "in progress") : null,
     hasGap(traces, placesOf(spec)) ? h("span", { class: "mark" }, "Gap: no data") : null].filter(Boolean);
 }
 
-/** Whether a series has no value between two that it has. In a stack such is drawn as zero. */
+/** Whether a series lacks a value between two values. A stack draws it as zero. */
 function hasGap(traces, x) {
   const names = [...new Set(traces.map(({ name }) => name))];
   return names.some((name) => {
@@ -229,7 +228,7 @@ function choose(chart, place) {
   const { times } = chart;
   if (chart.anchor === null || chart.anchor === place) {
     chart.anchor = place;
-    chart.tooltip.replaceChildren(`${times[place]}: start of the range. Move on and press Enter to zoom, Escape to leave it.`);
+    chart.tooltip.replaceChildren(`${times[place]}: start of the range. Move on and press Enter to zoom, or Escape to cancel.`);
   } else zoom(times[Math.min(chart.anchor, place)], endOf(chart, Math.max(chart.anchor, place)));
 }
 
@@ -239,7 +238,7 @@ function endOf({ times, spec }, place) {
   return new Date(Date.parse(`${next.replace(" ", "T")}Z`) - 1000).toISOString().slice(0, 19);
 }
 
-/** Moves the crosshair of a chart, and with it those of all charts over time if it is one. */
+/** Moves the crosshair of a chart; for a chart over time, of all charts over time. */
 function pointAll(chart, place) {
   const at = chart.times?.[place];
   for (const one of shown) {
@@ -257,18 +256,18 @@ function point(chart, place) {
   const left = xaxis._offset + pixel;
   Object.assign(chart.hair.style, { left: `${left}px`, top: `${top}px`, height: `${height}px` });
   chart.tooltip.replaceChildren(...read(chart, place));
-  // It lies on the side where there is more room.
+  // The tooltip is on the side with more room.
   const right = chart.box.clientWidth - left;
   const side = left < right ? { left: `${left}px`, right: "" } : { left: "", right: `${right}px` };
   Object.assign(chart.tooltip.style, { ...side, maxWidth: `${Math.max(left, right)}px` });
 }
 
-/** Where a value lies on an axis. Names of categories may look like numbers. */
+/** The pixel of a value on an axis. Names of categories may look like numbers. */
 function pixelOf(axis, value) {
   return axis.l2p(axis.d2l(value));
 }
 
-/** What the tooltip says of a place. */
+/** The contents of the tooltip for a place. */
 function read({ spec }, place) {
   const { title, rows } = (spec.read ?? rowOf(spec))(place);
   const isNew = !hasZoomed && isBrushable(spec) && !isZoomed();
@@ -288,7 +287,7 @@ function rowOf({ table: { columns: [first, ...columns], rows } }) {
     rows: columns.map(({ title, cell, read: short = cell }) => ({ name: title, value: short(rows[place]) })) });
 }
 
-/** The place that is drawn nearest to the pointer, along the axis. */
+/** The place nearest to the pointer along the axis. */
 function nearest({ box, x }, { clientX }) {
   const { xaxis } = box._fullLayout;
   const across = clientX - box.getBoundingClientRect().left - xaxis._offset;
@@ -296,14 +295,13 @@ function nearest({ box, x }, { clientX }) {
   return distances.indexOf(Math.min(...distances));
 }
 
-/** The place of the last one of ascending times up to a time; -1 before the first. Times of one format compare as
- * text. */
+/** The place of the last of ascending times up to a time; -1 before the first. Times of one format compare as text. */
 function lastUpTo(times, time) {
   const after = times.findIndex((one) => one > time);
   return (after < 0 ? times.length : after) - 1;
 }
 
-/** A colour as it is in the present theme: a variable of the style sheet, or any that CSS has. */
+/** A colour in the present theme: a variable of the style sheet, or any CSS colour. */
 export function colorOf(color) {
   const probe = h("span");
   probe.style.color = color.startsWith("--") ? `var(${color})` : color;
@@ -317,18 +315,18 @@ const LIBRARY = document.documentElement.dataset.charts;
 let fetched = null;
 let loading = null;
 
-/** Fetches the library while a chart waits for its numbers. The browser keeps it; if it cannot be had, `draw` says so. */
+/** Fetches the library while a chart waits for its numbers. The browser caches it; `draw` reports failures. */
 export function ahead() {
   fetched ??= fetch(LIBRARY, { priority: "low" }).then((answer) => answer.blob()).catch(() => null);
 }
 
-/** plotly.js, which takes a second to begin on a slow machine: it is started when the rest of the page is there. */
+/** plotly.js. It takes a second to start on a slow machine, so the rest of the page comes first. */
 function library() {
   loading ??= new Promise((loaded, failed) => {
     const script = h("script", { src: LIBRARY });
     script.addEventListener("load", () => loaded(globalThis.Plotly));
     script.addEventListener("error", () => {
-      // The next attempt begins anew.
+      // Let the next attempt load it again.
       loading = null;
       script.remove();
       failed(new Error("The charting library could not be loaded."));
@@ -340,7 +338,7 @@ function library() {
   return loading;
 }
 
-/** What a chart looks like until the library draws it: its first line, or all areas as one. */
+/** A preview until the library draws the chart: its first line, or all areas as one. */
 function preview({ traces }) {
   const lines = traces.map((trace) => trace.y ?? trace.close);
   const values = traces[0].stackgroup ? lines[0].map((_, place) => lines.reduce((sum, y) => sum + (y[place] ?? 0), 0)) : lines[0];

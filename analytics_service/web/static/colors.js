@@ -1,11 +1,10 @@
-// One colour for each asset in all charts, by its number among those that were drawn.
-// Plain red and green are those of prices.
+// One colour for each asset in all charts, in the order in which assets are first drawn. Prices use plain red and green.
 const HUES = [210, 25, 265, 55, 335, 180, 95, 300, 150, 237];
 // Lightness in light and dark colours, for each round of the hues; contrasts with the paper are at least 3.
 const ROUNDS = [[37, 72], [22, 58], [30, 86]];
 const numbers = new Map();
 
-/** The colours of the assets of a chart, in its order, for `colorOf` of charts.js. An asset has its own in all charts. */
+/** The colours of assets, in their order, for `colorOf` of charts.js. */
 export function assetColors(ids) {
   return ids.map((id) => {
     const number = numberOf(id);

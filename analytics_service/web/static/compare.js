@@ -1,4 +1,4 @@
-// The prices of two assets, as changes since the first moment of the range at which both have one.
+// The prices of two assets, as changes since the first moment in the range when both have a price.
 import { assetName } from "./assets.js";
 import { line } from "./charts.js";
 import { assetColors } from "./colors.js";
@@ -8,7 +8,7 @@ import { go } from "./route.js";
 import { numbers } from "./series.js";
 import { overTime, PERCENT } from "./specs.js";
 
-/** A list of the assets that one can be compared with; the choice is in the address. */
+/** A list of assets to compare with. The URL keeps the choice. */
 export function comparison(others, chosen) {
   const sorted = others.toSorted((one, other) => assetName(one).localeCompare(assetName(other)));
   const select = h("select", { onchange: () => go({ with: select.value || null, candles: null, log: null }) },

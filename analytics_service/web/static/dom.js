@@ -1,7 +1,7 @@
 // Elements without a framework.
 import { short } from "./format.js";
 
-/** An element with properties and children. Handlers are `onclick` and the like; null children are left out. */
+/** An element with properties and children. Handlers are `onclick` and the like; null children are omitted. */
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -19,17 +19,17 @@ export function notice(text, bad = false) {
   return h("p", { class: bad ? "notice bad" : "notice", role: bad ? "alert" : "status" }, text);
 }
 
-/** Why something cannot be shown, and a button to try it again. */
+/** An error message, and a button to try again. */
 export function failed(message, again) {
   return [notice(message, true), h("p", {}, h("button", { type: "button", onclick: again }, "Try again"))];
 }
 
-/** A value of the API as a reader needs it; copied, it is as the API has it. A missing one is a dash. */
+/** A formatted value of the API, which is copied in full. A missing value is a dash. */
 export function exact(value, format) {
   return (value ?? null) === null ? "–" : h("data", { value }, format(value));
 }
 
-// What is selected is copied with exact values.
+// Copies the selection with exact values.
 document.addEventListener("copy", (event) => {
   const selected = getSelection();
   if (!selected.rangeCount) return;
@@ -47,7 +47,7 @@ document.addEventListener("copy", (event) => {
   event.preventDefault();
 });
 
-/** A table from columns `{title, cell, number}` and rows. `cell` makes the contents of a row's cell. */
+/** A table from columns `{title, cell, number}` and rows. `cell` returns the contents of a row's cell. */
 export function table(caption, columns, rows) {
   const heads = columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null }, column.title));
   const cell = (column, row) => h("td", { class: column.number ? "number" : null }, column.cell(row) ?? "–");
@@ -55,21 +55,21 @@ export function table(caption, columns, rows) {
   return scrolling(caption, heads, h("tbody", {}, body));
 }
 
-/** A table of heads and a body, which scrolls by itself where it is wider than the page. */
+/** A table of heads and a body, which scrolls if it is wider than the page. */
 export function scrolling(caption, heads, body) {
   const all = [h("caption", { class: "hidden" }, caption), h("thead", {}, h("tr", {}, heads)), body];
-  // What scrolls must be reachable by keyboard.
+  // A scrolling element must be reachable by keyboard.
   return h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": caption }, h("table", {}, all));
 }
 
-/** Copies text, and says so on the button. */
+/** A button that copies text, and confirms it. */
 export function copyButton(label, text) {
   const say = (said = label) => (button.textContent = said);
   const button = h("button", { type: "button", onclick: () => copy(text, say) }, label);
   return button;
 }
 
-/** Copies text, and says for a moment whether it did; then `say` is called without anything to say. */
+/** Copies text, and reports the outcome for a moment; then calls `say` without an argument. */
 async function copy(text, say) {
   try {
     await navigator.clipboard.writeText(text);
@@ -80,8 +80,8 @@ async function copy(text, say) {
   setTimeout(say, 1500);
 }
 
-/** A hash or an address, shortened or as the link `shown`, with a small button that copies it whole. `name` is what it
- * is called. */
+/** A hash or an address, shortened or as the link `shown`, with a small button that copies it in full. `name` is for the
+ * button's label. */
 export function copyable(text, name, shown = h("code", { title: text }, short(text))) {
   const say = (said = `Copy ${name}`) => {
     button.setAttribute("aria-label", said);
@@ -98,10 +98,10 @@ export function idOf(title) {
   return title.toLowerCase().replaceAll(/\W+/g, "-");
 }
 
-/** A panel that can be folded. Its id, which links may name, is made from its title. */
+/** A panel that can be folded. Its id, for links, is made from its title. */
 export function section(title, ...children) {
   let isOpen = true;
-  // Charts follow the size of the window only, which may have changed while they were folded away.
+  // Charts resize with the window only, which may have changed while they were folded.
   const toggled = ({ target }) => {
     if (target.open && !isOpen) dispatchEvent(new Event("resize"));
     isOpen = target.open;

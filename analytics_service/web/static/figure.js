@@ -1,4 +1,4 @@
-// A chart in its panel, with where its numbers are from.
+// A chart in its panel, with the source of its numbers.
 import { address, ApiError, asksForKeys } from "./api.js";
 import { ahead, draw } from "./charts.js";
 import { copyButton, failed, h, idOf, notice, table } from "./dom.js";
@@ -6,8 +6,8 @@ import { csvLink, fileLink } from "./file.js";
 import { bytes, time, wall } from "./format.js";
 import { current, go, rangeUpTo } from "./route.js";
 
-/** A panel that loads histories and draws them. `load` answers what `history` of series.js does, one or several;
- * `spec` makes of them what `draw` of charts.js takes, or null if they have no values. */
+/** A panel that loads histories and draws them. `load` returns one or several results of `history` of series.js; `spec`
+ * converts them to the argument of `draw` of charts.js, or to null if they have no values. */
 export function figure(title, load, spec, tools = null) {
   ahead();
   const id = `chart-${idOf(title)}`;
@@ -35,23 +35,23 @@ export function figure(title, load, spec, tools = null) {
   return { panel, done: fill() };
 }
 
-/** Where the data of a chart ends, if that was long ago. */
+/** The end of the chart's data, if it was long ago. */
 function endOf(answers) {
   const ended = answers.find(({ last }) => (last ?? null) !== null);
   return ended ? ` Data ends ${wall(ended.last, current().tz).slice(0, 10)}` : "";
 }
 
-/** What is shown instead of a chart without values: where the newest ones are. */
+/** The message in place of a chart without values. */
 function empty({ asOf, t }) {
-  if (asOf === null || t.length === 0) return [notice("There is no data up to the end of this range. Choose a later one.")];
+  if (asOf === null || t.length === 0) return [notice("There is no data up to the end of this range. Choose a later range.")];
   if (asOf >= t[0]) return [notice("There is no data in this range.")];
   const route = current();
   const show = () => go(rangeUpTo(asOf, route));
-  const text = `There is no data in this range. The newest is from ${time(asOf, route.tz)}.`;
+  const text = `There is no data in this range. The newest data is from ${time(asOf, route.tz)}.`;
   return [notice(text), h("p", {}, h("button", { type: "button", onclick: show }, "Show the newest data"))];
 }
 
-/** Where numbers are from: the address, what its answer cost, as files, and as code. */
+/** The source of the numbers: URL, size and duration of the answer, files, and code. */
 function source({ url, path, given, bytes: size, ms, isHistory = true, hasCsv = isHistory }) {
   const file = (format) => address(path, { ...given, format });
   const header = asksForKeys() ? `"Authorization": "Bearer YOUR_KEY"` : null;
@@ -61,14 +61,13 @@ function source({ url, path, given, bytes: size, ms, isHistory = true, hasCsv = 
   const polars = header
     ? `import io\nimport urllib.request\n\nimport polars as pl\n\nrequest = urllib.request.Request("${file("parquet")}", headers={${header}})\ndf = pl.read_parquet(io.BytesIO(urllib.request.urlopen(request).read()))`
     : `import polars as pl\n\ndf = pl.read_parquet("${file("parquet")}")`;
-  // Only histories come as these.
   const code = isHistory ? [copyButton("Copy as pandas", pandas), copyButton("Copy as Polars", polars)] : [];
   return h("div", {}, h("p", {}, h("code", {}, url), h("span", { class: "soft" }, ` ${bytes(size)} in ${ms.toFixed(0)} ms`)),
     h("div", { class: "tools" }, hasCsv ? csvLink(path, given) : null, isHistory ? fileLink("Parquet", file("parquet")) : null,
       copyButton("Copy as curl", curl), code));
 }
 
-/** The numbers of a chart as a table, made when its data is opened: for those who cannot see the chart. */
+/** The numbers of a chart as a table, for those who cannot see the chart. It is made when it is opened. */
 function rows(title, spec, data) {
   const place = h("div");
   data.addEventListener("toggle", () => {

@@ -1,4 +1,4 @@
-// Numbers and times for people. What must be exact is shown as the API wrote it.
+// Numbers and times for people.
 
 const large = new Intl.NumberFormat("en", { notation: "compact", minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const cents = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
@@ -9,7 +9,7 @@ const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 export function usd(value) {
   if (value === null || value === undefined) return "–";
   const [number, sign] = [Math.abs(Number(value)), Number(value) < 0 ? "−" : ""];
-  // Such are caps that mean none.
+  // Such caps mean no cap.
   if (number >= 1e15) return `${sign ? "<" : ">"}${sign}$1,000T`;
   if (number && number < 0.01) return `${sign ? ">" : "<"}${sign}$0.01`;
   // Axes write thousands as k.
@@ -29,8 +29,8 @@ export function percent(fraction) {
   return withSign(fraction).replace(/^\+/, "");
 }
 
-/** A decimal string with three decimals, or as a power of ten. The rest is cut off: rounded, an account just below 1
- * would be at 1. */
+/** A decimal string with three decimals, or as a power of ten. It is cut off, because rounding would show an account just
+ * below 1 as 1. */
 export function cut(value) {
   if (value === null) return "N/A";
   const [whole, decimals = ""] = value.split(".");
@@ -38,7 +38,7 @@ export function cut(value) {
   return `${whole}.${decimals.padEnd(3, "0").slice(0, 3)}`;
 }
 
-/** A change as a signed percentage. One that rounds to zero has no sign. */
+/** A change as a signed percentage. A change that rounds to zero has no sign. */
 export function change(before, after) {
   const isKnown = (before ?? null) !== null && (after ?? null) !== null && Number(before);
   return isKnown ? withSign(Number(after) / Number(before) - 1) : "–";
@@ -83,7 +83,7 @@ const clocks = new Map();
 
 /** An instant on the clocks of a zone, with seconds: `2026-11-22 14:05:00`. */
 export function wall(second, zone) {
-  // Swedish dates are written as ISO 8601 has them. Making a formatter costs a hundred times what using it does.
+  // Swedish dates follow ISO 8601. Creating a formatter takes a hundred times as long as using it.
   if (!clocks.has(zone)) {
     clocks.set(zone, new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "medium" }));
   }

@@ -8,16 +8,16 @@ import { themeButton } from "./theme.js";
 
 const VIEWS = { overview: "Overview", markets: "Markets", risk: "Risk", address: "Address" };
 const REFRESH = 15_000;
-// Those whose seconds the API takes.
+// The range of times that the API accepts.
 const YEARS = { min: "1970-01-02T00:00:00", max: "2106-02-06T00:00:00" };
 
-// Kinds of data that visitors would not know by the name that they have in the API.
+// Names of datasets for visitors, where the API's names are unclear.
 const NAMES = { ptoken: "protocol token", routes: "swap routes", config: "market settings" };
-// Zones that have another name by now; browsers list the old ones.
+// Renamed zones: browsers list their old names.
 const RENAMED = { "America/Buenos_Aires": "America/Argentina/Buenos_Aires", "America/Godthab": "America/Nuuk",
   "Asia/Calcutta": "Asia/Kolkata", "Asia/Katmandu": "Asia/Kathmandu", "Asia/Rangoon": "Asia/Yangon",
   "Asia/Saigon": "Asia/Ho_Chi_Minh", "Atlantic/Faeroe": "Atlantic/Faroe", "Europe/Kiev": "Europe/Kyiv" };
-// A view that shows one moment, whatever the range.
+// A view of one moment, without a range.
 const WITHOUT_RANGE = "markets";
 
 /** Fills the header, and returns two functions: `update` to the page's URL, and `look`, which checks the service at
@@ -57,7 +57,7 @@ export function header(element, reload, looked) {
     for (const [range, button] of ranges) button.setAttribute("aria-pressed", !route.custom && range === route.range);
     buttons.hidden = custom.details.hidden = route.view === WITHOUT_RANGE;
     settings.open = false;
-    // There is no room for a longer word.
+    // A longer word has no room.
     shown.textContent = buttons.hidden || route.custom ? "More" : named(route.range);
     shown.setAttribute("aria-label", `Settings: ${shown.textContent}`);
     custom.update(route);
@@ -66,7 +66,7 @@ export function header(element, reload, looked) {
   }
 }
 
-/** What the button of a range says. */
+/** The label of a range's button. */
 function named(range) {
   return range.replace(/(\d+)(\D)/, "$1 $2");
 }
@@ -77,7 +77,7 @@ function zonePicker() {
     [...zones].map((zone) => h("option", { value: zone }, zone.replaceAll("_", " "))));
 }
 
-/** The form of a range of one's own, on the clocks of the zone. */
+/** The form for a custom range, on the zone's clocks. */
 function customRange() {
   const field = (name) => h("input", { type: "datetime-local", name, required: true, step: "1", ...YEARS });
   const [start, end, fault] = [field("start"), field("end"), h("span", { class: "bad", role: "alert" })];
@@ -97,7 +97,7 @@ function customRange() {
   return { details, update };
 }
 
-/** How old the data is: what is late, and folded, all else. */
+/** The age of the data: late datasets, and the others folded. */
 function ages() {
   const [late, others] = ["Late data", "Age of the data"].map((name) => h("ul", { class: "chips", "aria-label": name }));
   const summary = h("summary", {});
@@ -113,7 +113,7 @@ function ages() {
   return { parts: [late, details], show };
 }
 
-/** A function that asks how old the data is, and from then on again and again, while the page is looked at. */
+/** A function that checks the age of the data, and repeats that while the page is visible. */
 function watching(data, simulated, sources, looked) {
   let timer = null;
   document.addEventListener("visibilitychange", () => document.hidden || look());

@@ -1,4 +1,4 @@
-// What is known of an asset at one moment: its price, how that has changed, its supply, its markets.
+// An asset at one moment: its price and changes, supply, and markets.
 import { ApiError, get, unlessUnknown } from "./api.js";
 import { assetLink, assetName } from "./assets.js";
 import { exact, failed, h } from "./dom.js";
@@ -9,15 +9,15 @@ import { fact, priceChange, skeleton } from "./tile.js";
 
 const HOUR = 3600;
 const SPANS = { "24h": 24 * HOUR, "7d": 7 * 24 * HOUR, "30d": 30 * 24 * HOUR };
-// Buckets that begin in the minute or hour where they are asked to, so that nothing earlier counts. What is left of the
-// range is in a second one.
+// One bucket that begins in the minute or hour of the range's start, so that nothing earlier counts. A second bucket has
+// the rest of the range.
 const EXTREMES = { "24\u00a0h": { period: "min", interval: 24 * 60, seconds: 24 * HOUR },
   "52\u00a0weeks": { period: "h", interval: 52 * 7 * 24, seconds: 52 * 7 * 24 * HOUR } };
 
 const PRICE_TILES = ["Price", "Price range"];
 const MARKET_TILES = ["Deposits", "Debt", "Available", "Utilization", "Lend APR", "Borrow APR", "Collateral", "LTV"];
 
-/** Tiles of an asset, of those that `all` lists, now or at the end of a range that is over. */
+/** Tiles of an asset, now or at the end of a past range. */
 export function headline(asset, all, there, route, signal) {
   const names = [...(there.has("prices") ? PRICE_TILES : []), ...(there.has("markets") ? MARKET_TILES : [])];
   const element = h("div", { class: "tiles quoted" }, skeleton(names));
@@ -45,7 +45,7 @@ async function tiles(asset, all, there, route, signal) {
     supplied, market.answer && marketTiles(market.answer.data)];
 }
 
-/** What an asset is made of or redeemed for, as links. */
+/** Links to related assets: origins and receipt tokens. */
 export function related({ id, kind, origin }, all) {
   const names = { protocol_receipt_token: "Receipt token of ", liquid_staking_token: "Staked " };
   const [root] = all.filter((other) => other.id === origin);
@@ -63,7 +63,7 @@ async function quote({ id }, at, signal) {
   const second = ({ price: { last_updated_at: updated } }) => Date.parse(updated) / 1000;
   const [newest, own] = [Math.max(...answer.data.map(second)), Date.parse(found.last_updated_at) / 1000];
   const isOld = newest - own > SPANS["24h"];
-  // All are up to the newest price of any asset, from which changes count, too.
+  // All end at the newest price of any asset, as changes do.
   const extremes = Object.values(EXTREMES).map(async ({ seconds, ...bucket }) => {
     const range = { start: newest - seconds, end: newest, ...bucket, agg: "ohlc" };
     return (await get(PRICES, { ...range, asset_ids: id, fill: "none", format: "columns" }, signal)).data.series[0];
@@ -71,7 +71,7 @@ async function quote({ id }, at, signal) {
   return { ...found, own, changes: isOld ? {} : found.changes, old: isOld ? age(newest - own) : null, ends: await Promise.all(extremes) };
 }
 
-/** The price that a token without a quote is valued at, and its changes. */
+/** The derived price of a token without a quote, and its changes. */
 async function value({ data, dates }, lookup) {
   const priceOf = ({ borrow_collateral: collateral }) => collateral?.state.extra.value?.price ?? null;
   const [price, newest] = [priceOf(data), Math.max(...Object.values(dates))];
@@ -101,7 +101,7 @@ function priceTiles({ own, old, ends, ...quoted }, route) {
     h("section", { class: "tile broad" }, h("h2", {}, "Price range"), Object.keys(EXTREMES).map(range))];
 }
 
-/** How much there is of a receipt token and of the protocol's own; of others, this is not known. */
+/** The supply of a receipt token or the protocol token; unknown for others. */
 async function supply({ id, kind, origin }, all, there, at, signal) {
   if (kind === "protocol_receipt_token" && origin && there.has("markets")) {
     const { answer } = await unlessUnknown(get("/markets/lend/lookup", { asset_id: origin, with_text: true, ...at }, signal));

@@ -1,4 +1,4 @@
-// The overview of a store without markets, such as one of imported history: the prices and rates that there are.
+// The overview of a store without markets, such as imported history: its prices and rates.
 import { assetLink, assetName, assets, marketsLink, picker, withAlike } from "./assets.js";
 import { line } from "./charts.js";
 import { assetColors } from "./colors.js";
@@ -12,11 +12,11 @@ import { DOLLARS, overTime, PERCENT, stacked } from "./specs.js";
 import { valued } from "./status.js";
 import { fact, priceChange } from "./tile.js";
 
-const NO_MARKETS = "Deposits and debt are not known here.";
-const NOTHING = "There are no prices and no rates yet, either. If the service has just started, they come within a minute or two.";
+const NO_MARKETS = "This service has no deposits and debt.";
+const NOTHING = "It has no prices and rates yet, either. They appear within two minutes after the service starts.";
 
-// A history: its name, the title of its chart, which assets come first there, and how they are shown. Rows have the value of
-// an asset at the end of the range (`after`), and how much it has `moved` over the range, as a fraction.
+// A history: its name, the title of its chart, the order of assets, and their formats. A row has the value of an asset at
+// the end of the range (`after`), and its change over the range (`moved`), as a fraction.
 const HISTORIES = [
   {
     name: "Prices",
@@ -24,7 +24,7 @@ const HISTORIES = [
     title: "Largest price moves",
     rows: moves,
     worth: ({ moved }) => Math.abs(moved),
-    // What the value was before follows from its change.
+    // The value before follows from the change.
     drawn: ({ c }, { after, moved }) => c.map((value) => (value === null || !Number(after) ? null : (value / after) * (1 + Number(moved)) - 1)),
     format: withSign,
     columns: (route) => [
@@ -50,7 +50,7 @@ function rates(name, path, title) {
   return { name, path, title, rows: changes, worth: ({ after }) => Number(after), drawn: ({ c }) => numbers(c), format: percent, columns };
 }
 
-/** The view of what there is without markets. */
+/** The view of a store without markets. */
 export async function imported(place, route, there, signal) {
   const title = h("h1", {}, "Overview");
   const stored = await listed(HISTORIES.filter(({ path }) => there.has(datasetOf(path))));
@@ -71,13 +71,13 @@ export async function imported(place, route, there, signal) {
   await Promise.all(charts.map(({ done }) => done));
 }
 
-/** Those of some histories that have begun, with what is known of all their assets. */
+/** The histories that have observations, with the listings of their assets. */
 async function listed(histories) {
   const all = await Promise.all(histories.map(async (shown) => ({ ...shown, ...(await listing(shown.path)) })));
   return all.filter(({ begins }) => begins !== null);
 }
 
-/** A tile with how many assets a history has, and the dates of its first and its last value. */
+/** A tile with a history's number of assets, and the dates of its first and last value. */
 function tile({ name, assets: { length: count }, begins, asOf }, { tz }) {
   const [since, until] = [begins, asOf].map((second) => wall(second, tz).slice(0, 10));
   return fact(name, `${count} ${count === 1 ? "asset" : "assets"}`, since === until ? until : `${since} to ${until}`);
@@ -87,12 +87,12 @@ function sum(answer, title) {
   const [{ v, n }] = answer.series;
   if (v.every((value) => value === null)) return null;
   const readings = [{ name: title, values: v, format: usd }];
-  // Sums of events are known between these, too.
+  // Sums of events are known between observations, too.
   const counts = datasetOf(answer.path) === "loans" ? null : n;
   return overTime(answer, line(title, answer.x, numbers(v), "--series-1", counts), readings, { yaxis: DOLLARS });
 }
 
-/** A chart of the assets that come first, and a table of them with links. */
+/** A chart of the first assets, and a table of them with links. */
 function ranking({ path, title, rows: load, worth, columns, ...shown }, route, signal) {
   const list = h("div");
   let rows = [];
@@ -106,8 +106,8 @@ function ranking({ path, title, rows: load, worth, columns, ...shown }, route, s
   return chart;
 }
 
-/** A row for each asset that was observed in the range: its last value there, and how much that differs from the one
- * before the range, or else from the first in it. */
+/** A row for each asset that was observed in the range: its last value there, and the change since the last value before
+ * the range, or else since the first value in it. */
 async function changes(path, route, signal) {
   const [first, all] = await Promise.all([beginning(path, route, signal), whole(path, route, signal)]);
   const before = new Map(first.series.map(({ asset, v }) => [asset, v[0]]));
@@ -116,7 +116,7 @@ async function changes(path, route, signal) {
     ({ id, symbol: symbol ?? "", after: c[0], moved: moved(before.get(id) ?? o[0], c[0]) })));
 }
 
-/** The same of prices. Over days up to now, those of which the API tells. */
+/** As `changes`, for prices. For ranges of days up to now, the API calculates them. */
 async function moves(path, route, signal) {
   const days = route.custom ? null : RANGES[route.range];
   if (days === null) return changes(path, route, signal);

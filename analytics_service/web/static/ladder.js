@@ -10,18 +10,18 @@ import { numbers } from "./series.js";
 import { DOLLARS, PERCENT } from "./specs.js";
 
 const PATH = "/analytics/market/risk/ladder";
-// Colours of the view of risk, which mean the same in all its charts.
+// Colours in all charts of the risk view.
 export const LIQUIDATABLE = "--series-6", BAD_DEBT = "--series-4";
 // In percent.
 const [LOWEST, HIGHEST, STEP, AT_FIRST] = [-95, 100, 5, -20];
 const MANY = 100;
 
-/** Fills a place with a chart of the asset's prices, a slider, and the accounts at the chosen one. By default the asset
- * is that of the largest exposure. `at` is the moment of all numbers. */
+/** Fills a place with a chart over the asset's prices, a slider, and the accounts at the chosen price. The default asset
+ * has the largest exposure. `at` is the moment of all numbers. */
 export async function ladder(place, exposures, at, signal) {
   const assets = choices(exposures);
-  if (!assets.size) return place.replaceChildren(notice("Nobody owes anything."));
-  const { tools, select, slider, field, follow, said } = controls(assets, current(), { redraw, tell, settle, choose });
+  if (!assets.size) return place.replaceChildren(notice("There is no debt."));
+  const { tools, select, slider, field, follow, said } = controls(assets, current(), { redraw, announce, settle, choose });
   const [others, listed] = [h("p", { class: "soft" }), h("section", { class: "panel many" })];
   let [loaded, chart, drawing] = [null, null, new AbortController()];
   const step = () => loaded.steps.find(({ change }) => Math.abs(100 * change - slider.value) < 1e-6);
@@ -31,23 +31,23 @@ export async function ladder(place, exposures, at, signal) {
     const given = { asset_id: select.value, from: slider.min, to: HIGHEST, step: STEP, following, at };
     const answer = await get(PATH, given, drawing.signal);
     loaded = answer.data;
-    tell();
+    announce();
     show();
     return { ...answer, path: PATH, given, isHistory: false, hasCsv: true };
   }
-  // The slider may be moved before there are steps.
-  function tell() {
+  // The slider may move before steps are loaded.
+  function announce() {
     field.value = slider.value;
     if (!loaded) return;
     said.textContent = sentence(slider.value, step());
     mark(chart.panel, loaded.steps.indexOf(step()));
   }
-  /** Goes to a change that was typed. What is none leaves the one before. */
+  /** Goes to a typed change. Invalid input keeps the one before. */
   function choose(typed) {
     const before = slider.min;
     point(slider, bounded(typed, Number(slider.value)));
     if (slider.min === before) {
-      tell();
+      announce();
       return settle();
     }
     note({ change: slider.value });
@@ -61,15 +61,15 @@ export async function ladder(place, exposures, at, signal) {
     if (!loaded) return;
     const moving = [loaded.asset_info.asset, ...followers()];
     const query = { sort: "health", at, prices: moving.map(({ id }) => `${id}:${slider.value}%`).join() };
-    // A price at which health is 1 is one while all others stay.
-    const columns = moving.length > 1 ? [] : [turnsAt(loaded)];
+    // Liquidation prices assume that all other prices stay.
+    const columns = moving.length > 1 ? [] : [healthIsOneAt(loaded)];
     const { list } = accounts("Accounts that could be liquidated", query, step().accounts, drawing.signal, { columns });
     listed.replaceChildren(h("h2", {}, `Accounts that could be liquidated at ${signed(slider.value)}`),
-      h("p", { class: "soft" }, "Debt, collateral and health are those at that price."), list);
+      h("p", { class: "soft" }, "Debt, collateral and health at that price."), list);
   }
   async function redraw() {
     const focused = tools.contains(document.activeElement) ? document.activeElement : null;
-    // What was asked for before is not wanted any more.
+    // Earlier requests are obsolete.
     drawing.abort();
     [loaded, drawing] = [null, new AbortController()];
     said.replaceChildren();
@@ -79,7 +79,7 @@ export async function ladder(place, exposures, at, signal) {
     follow.label.hidden = !names;
     follow.name.textContent = `${names} too`;
     others.textContent = `Receipt tokens of the asset follow its price. All other prices stay${names && !follow.input.checked
-      ? `, also that of ${names}, which the oracle quotes` : ""}.`;
+      ? `, including ${names}, which the oracle quotes` : ""}.`;
     clear(place);
     chart = figure("What could be liquidated at other prices", load, ({ data }) => ({ ...spec(data, data.steps.indexOf(step())),
       choose: (number) => choose(100 * data.steps[number].change) }), [tools, others]);
@@ -91,12 +91,12 @@ export async function ladder(place, exposures, at, signal) {
   await redraw();
 }
 
-/** What chooses the asset, the change of its price, and whether others follow it, with a place to say what comes of it. */
-function controls(assets, { of, change = AT_FIRST, follow: isFollowed }, { redraw, tell, settle, choose }) {
+/** Controls for the asset, the change of its price, and whether other assets follow, with an output for the result. */
+function controls(assets, { of, change = AT_FIRST, follow: isFollowed }, { redraw, announce, settle, choose }) {
   const select = h("select", { onchange: () => (note({ of: select.value }), redraw()) }, [...assets].map(([id, text]) =>
     h("option", { value: id, selected: id === of }, text)));
-  // Accounts are asked for once the slider rests.
-  const slider = h("input", { type: "range", max: HIGHEST, step: STEP, oninput: tell, onchange: settle });
+  // Accounts are requested once the slider rests.
+  const slider = h("input", { type: "range", max: HIGHEST, step: STEP, oninput: announce, onchange: settle });
   point(slider, bounded(Number(change || AT_FIRST), AT_FIRST));
   const field = h("input", { type: "number", min: LOWEST, max: HIGHEST, step: "any", value: slider.value, "aria-label": "Change in percent",
     onchange: () => choose(field.valueAsNumber) });
@@ -115,18 +115,18 @@ function point(slider, change) {
   slider.value = change;
 }
 
-/** A number as a change in percent, with two decimals at most; another one in place of what is no number. */
+/** A number as a change in percent, within the limits and with at most two decimals; `other` for NaN. */
 function bounded(number, other) {
   return Number.isNaN(number) ? other : Math.round(100 * Math.min(Math.max(number, LOWEST), HIGHEST)) / 100;
 }
 
-/** The assets that stand for an asset in the market, but have a price of their own from the oracle. */
+/** The assets that stand for an asset, but have their own price from the oracle. */
 function followersOf(id, exposures) {
   return exposures.map(({ asset_info: info }) => info).filter(({ classification }) => classification.origin_asset?.id === id)
     .map(({ asset, metadata }) => ({ id: asset.id, symbol: metadata.symbol || short(asset.id) }));
 }
 
-/** What the assets with debt or collateral are called in the list to choose from, the largest first. */
+/** Labels of the assets with debt or collateral, the largest first, by id. */
 function choices(exposures) {
   const worth = ({ collateral_value: posted, debt_value: owed }) => Math.max(Number(posted), Number(owed));
   const rows = exposures.filter(worth).sort((one, other) => worth(other) - worth(one));
@@ -145,13 +145,12 @@ function sentence(change, { price: assumed, accounts: count, ...step }) {
       + `${usd(step.collateral_value)} of collateral; bad debt ${usd(step.bad_debt)}`;
 }
 
-/** The column of the price at which an account begins or ceases to be liquidatable, with its distance from the present
- * one. */
-function turnsAt({ asset_info: { asset }, price: present }) {
+/** The column of the price at which an account's health is 1, with its distance from the present price. */
+function healthIsOneAt({ asset_info: { asset }, price: present }) {
   const at = ({ liquidation }) => liquidation.find((one) => one.asset.id === asset.id);
-  // A price that is many times the present one tells nothing.
-  const text = ({ price: turning, extra }) =>
-    (turning === null || turning > MANY * present ? null : `${extra.text.price} (${withSign(turning / present - 1)})`);
+  // A price that is many times the present price means nothing.
+  const text = ({ price: reached, extra }) =>
+    (reached === null || reached > MANY * present ? null : `${extra.text.price} (${withSign(reached / present - 1)})`);
   return { title: "Health is 1 at", number: true, cell: (account) => at(account) && text(at(account)) };
 }
 

@@ -1,4 +1,4 @@
-// The page: a header, and one of the views below it.
+// The page: a header, and a view below it.
 import { address } from "./address.js";
 import { ApiError, apiKey, asksForKeys, useKey } from "./api.js";
 import { asset } from "./asset.js";
@@ -14,15 +14,14 @@ import { current, onChange, scrolled } from "./route.js";
 import { forget } from "./series.js";
 import { systemIsDark } from "./theme.js";
 
-// Each view fills an element for a route, and stops when the signal says so.
+// Each view fills an element for a route, and stops when its signal is aborted.
 const VIEWS = { overview, markets, risk, asset, address };
 const main = document.getElementById("main");
 let running = new AbortController();
 const renewal = renewing(main, (place) => VIEWS[current().view](place, current(), running.signal));
 const { update, look } = header(document.getElementById("header"), () => show(), renewal.looked);
 
-/** Draws the view of the URL. It stays scrolled to where it was, or is to be, unless another one is opened, or leads to
- * the section with an id. */
+/** Draws the view of the URL, scrolled to where it was, to the top for another `view`, or to the section with an id. */
 async function show({ view, scroll = view ? 0 : scrollY, section = "" } = {}) {
   running.abort();
   running = new AbortController();
@@ -34,9 +33,9 @@ async function show({ view, scroll = view ? 0 : scrollY, section = "" } = {}) {
   forget();
   entitle(title(route), { address: route.address, asset: route.asset }[route.view]);
   if (asksForKeys() && !apiKey()) return askForKey();
-  if (route.isReversed) return main.replaceChildren(h("h1", {}, title(route)), notice("The range ends before it begins. Choose another one.", true));
+  if (route.isReversed) return main.replaceChildren(h("h1", {}, title(route)), notice("The range ends before it begins. Choose another range.", true));
   const place = h("div", {}, h("p", { class: "soft" }, "Loading…"));
-  // Focus on something that is replaced would go back to the top of the document.
+  // If the focused element is replaced, focus would go back to the top of the document.
   const hadFocus = main.contains(document.activeElement);
   main.replaceChildren(place);
   if (view || hadFocus) main.focus({ preventScroll: !view });
@@ -44,17 +43,17 @@ async function show({ view, scroll = view ? 0 : scrollY, section = "" } = {}) {
   try {
     await VIEWS[route.view](place, route, signal);
     settle();
-    // By now the view knows the name of what it shows.
+    // Only now the view knows the name of its asset.
     entitle(place.querySelector("h1").textContent, route.view === "address" ? route.address : null);
   } catch (error) {
     if (signal.aborted) return;
     if (error.kind === "unauthorized") askForKey(error.message);
-    else tell(error);
+    else showError(error);
   }
 }
 
-/** Scrolls to where the page is not yet as high, once it is, or to a section, which moves until all above it is drawn;
- * unless the viewer does something meanwhile. Call what it returns when the view is drawn. */
+/** Scrolls to a position once the page is high enough, or to a section, which moves until everything above it is drawn;
+ * unless the viewer acts meanwhile. Call the returned function when the view is drawn. */
 function scrollOnceThere(top, section, signal) {
   const stop = () => watcher.disconnect();
   const watcher = new ResizeObserver(() => {
@@ -77,12 +76,12 @@ function title({ view }) {
   return view[0].toUpperCase() + view.slice(1);
 }
 
-function tell(error) {
+function showError(error) {
   main.replaceChildren(h("h1", {}, title(current())), ...failed(error.message, () => show()));
   if (!(error instanceof ApiError)) throw error;
 }
 
-/** The form for an API key, where the service asks for one. */
+/** The form for an API key. */
 function askForKey(why = "This service requires an API key.") {
   const key = h("input", { name: "key", type: "password", required: true, autocomplete: "off" });
   const submit = (event) => {
@@ -94,7 +93,7 @@ function askForKey(why = "This service requires an API key.") {
   const form = h("form", { onsubmit: submit },
     h("label", {}, "API key", key), h("button", {}, "Use it"));
   main.replaceChildren(h("h1", {}, "API key"), notice(why), form,
-    h("p", { class: "soft" }, "It stays in this tab, and is sent to this service only."));
+    h("p", { class: "soft" }, "The key stays in this tab, and is sent to this service only."));
   key.focus();
 }
 

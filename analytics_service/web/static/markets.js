@@ -11,21 +11,20 @@ import { datasets, status } from "./status.js";
 import { dateOf, priceChange } from "./tile.js";
 
 const DAY_SECONDS = 86_400;
-// Rows that are shown at first, and more of at a time.
+// Rows that are shown at first, and added at a time.
 const PAGE = 50;
-const VALUED = "Receipt tokens that the oracle does not quote have the price of the asset that they redeem, times their "
-  + "redemption ratio.";
-const TERMS = "Available is what can be borrowed or withdrawn at once: deposits that nobody has borrowed. LTV is how much can be "
-  + "borrowed against collateral; an account whose debt reaches the liquidation LTV can be liquidated.";
-const NOTHING = "There are no prices and no markets yet. If the service has just started, they come within a minute or two.";
+const VALUED = "The price of a receipt token that the oracle does not quote is the price of the asset that it redeems, times "
+  + "the redemption ratio.";
+const TERMS = "Available deposits are not lent out: they can be borrowed or withdrawn at once. LTV is how much can be "
+  + "borrowed against collateral. An account whose debt reaches the liquidation LTV can be liquidated.";
+const NOTHING = "There are no prices and markets yet. They appear within two minutes after the service starts.";
 
-// Columns for lenders, for borrowers, or all, which need this much room.
+// Columns for lenders, for borrowers, or all, which need a wide window.
 const SIDES = { lend: "For lenders", borrow: "For borrowers", all: "All" };
 const ROOMY = "(min-width: 94rem)";
 
-// A column: its title, the number or text that it is sorted by, what a cell shows (by default that), and what a file
-// has (by default the same as `sort`). Those that the last row has sums of take it as a row. Those of one side only are
-// not shown for the other one.
+// A column: its title, the number or text to sort by, the contents of a cell and of a file (by default as `sort`), whether
+// the last row has its sum, and the side it belongs to.
 const COLUMNS = [
   { title: "Symbol", sort: (row) => row.symbol.toLowerCase(), cell: symbol, file: (row) => row.symbol },
   number("Price", (row) => row.price, priceCell),
@@ -79,13 +78,13 @@ export async function markets(place, route, signal) {
   const side = sums ? sideOf(route) : "all";
   const drawn = choose(side);
   const tools = h("div", { class: "tools" }, sums && switcher(side, choose), h("label", {}, "Search", search), tableLink(rows), count);
-  const told = [sums && TERMS, rows.some(({ isValued }) => isValued) && VALUED].filter(Boolean).map((text) => h("p", { class: "soft" }, text));
+  const notes = [sums && TERMS, rows.some(({ isValued }) => isValued) && VALUED].filter(Boolean).map((text) => h("p", { class: "soft" }, text));
   place.replaceChildren(h("h1", {}, "Markets"), await dates(route), sums ? locked(sums) : "", tools, list,
-    h("p", {}, more), ...told);
+    h("p", {}, more), ...notes);
   await drawn;
 }
 
-/** The side whose columns are shown: that of the route, or as many as there is room for. */
+/** The side whose columns are shown: the route's, or all if the window is wide. */
 function sideOf({ columns }) {
   return Object.hasOwn(SIDES, columns ?? "") ? columns : matchMedia(ROOMY).matches ? "all" : "lend";
 }
@@ -102,7 +101,7 @@ function switcher(side, choose) {
   return h("fieldset", {}, h("legend", { class: "hidden" }, "Columns"), buttons);
 }
 
-/** What the total value locked consists of. */
+/** The parts of the total value locked. */
 function locked({ tvl, deposits, own, receipts }) {
   const more = Number(receipts) ? ` Another ${usd(receipts)} of collateral is receipt tokens, which stand for deposits.` : "";
   return h("p", {}, `Total value locked is ${usd(tvl)}: ${usd(deposits)} of deposits and ${usd(own)} of collateral, each rounded.${more}`);
@@ -113,19 +112,19 @@ function foot(columns, sums) {
     cell(column, sums, column === COLUMNS[0] ? "All assets" : column.isSummed ? column.cell(sums) : ""))));
 }
 
-/** The moment that is shown, if it is a past one; else from when imported prices and rates are, which may be years apart,
- * where there are no snapshots of markets. */
+/** The shown moment, if it is past. Without snapshots of markets, the instants of imported prices and rates, which may be
+ * years apart. */
 async function dates(route) {
   const past = dateOf(route);
   if (past) return past;
   if ((await datasets()).has("markets")) return "";
   const { snapshots } = await status();
-  const told = snapshots.filter(({ dataset, newest }) => newest && ["prices", "rates"].includes(dataset))
+  const instants = snapshots.filter(({ dataset, newest }) => newest && ["prices", "rates"].includes(dataset))
     .map(({ dataset, newest }) => `${time(Date.parse(newest) / 1000, route.tz)} (${dataset})`);
-  return h("p", { class: "soft" }, `As of ${told.join(" and ")}.`);
+  return h("p", { class: "soft" }, `As of ${instants.join(" and ")}.`);
 }
 
-/** A row for each asset with a price or a market (`rows`), and sums over all markets, if there are any (`sums`). */
+/** A row for each asset with a price or a market (`rows`), and sums over all markets, if any (`sums`). */
 async function load(at, { tz }, signal) {
   const there = await datasets();
   const [{ newest, all }, merged, supply] = await Promise.all([
@@ -138,7 +137,7 @@ async function load(at, { tz }, signal) {
     if (!rows.has(id)) rows.set(id, { id, symbol });
     return rows.get(id);
   };
-  // The last price of an asset is there however old, but values nothing once it is too old.
+  // The last price of an asset is shown however old it is, but no longer used for values.
   for (const { asset_id: id, age_seconds: seconds } of (!at.at && (await status()).lost_prices) || []) {
     if (rows.has(id)) Object.assign(rows.get(id), { late: `${age(seconds)} old`, moved: null });
   }
@@ -150,13 +149,13 @@ async function load(at, { tz }, signal) {
   return { rows: withAlike([...rows.values()]), sums: supply && together(supply.data), newest };
 }
 
-/** The sums of all markets, as columns take them from a row. */
+/** The sums of all markets, as a row for the columns. */
 function together({ lend, borrow_debt: debt, borrow_collateral: { non_receipt: own, receipt, total }, tvl: { tvl } }) {
   return { symbol: "all assets", deposits: lend.principal, debt: debt.balance, collateral: total.balance, own: own.balance,
     receipts: receipt.balance, tvl };
 }
 
-/** The newest rates, of a service that has their history and no markets. */
+/** Adds the newest rates of a service that has their history, but no markets. */
 async function addRates(rows, { at, tz }, signal) {
   const { snapshots } = await status();
   const newest = at ?? Date.parse(snapshots.find(({ dataset }) => dataset === "rates").newest) / 1000;
@@ -170,7 +169,7 @@ async function addRates(rows, { at, tz }, signal) {
   }
 }
 
-/** Draws the prices of a week up to the newest one into rows that are shown and lack them. */
+/** Draws the prices of the last week into shown rows that lack them. */
 async function drawWeeks(page, newest, { tz }, signal) {
   const lacking = page.filter((row) => row.from && !row.isAsked);
   if (!lacking.length) return;
@@ -180,7 +179,7 @@ async function drawWeeks(page, newest, { tz }, signal) {
   try {
     const { t, series } = (await get(PRICES, { ...range, asset_ids: ids, format: "columns" }, signal)).data;
     lacking.forEach((row, place) => {
-      // After the last price of an asset there is no line.
+      // The line ends with the last price of an asset.
       row.week = numbers(series[place].v).map((value, bucket) => (t[bucket] > row.from ? null : value));
       row.spark.replaceChildren(weekOf(row));
     });
@@ -207,7 +206,7 @@ function market({ lend, borrow_collateral: collateral, borrow_debt: debt }) {
   };
 }
 
-/** The price that an asset is valued at as collateral, which receipt tokens have without a quote. */
+/** The price of an asset as collateral, which receipt tokens have even without a quote. */
 function valued({ borrow_collateral: collateral }) {
   const value = collateral?.state.extra.value;
   return isMissing(value?.price) ? {} : { price: value.price, isValued: true };
@@ -225,12 +224,12 @@ function of(side, column) {
   return { ...column, side };
 }
 
-/** What can be borrowed or withdrawn at once: deposits that nobody has borrowed; unknown where either is. */
+/** Deposits that nobody has borrowed; undefined if deposits or debt are unknown. */
 function available({ deposits, debt }) {
   return isMissing(deposits) || debt === null ? undefined : Number(deposits) - Number(debt ?? 0);
 }
 
-/** A value as a part of another; undefined where either is missing. */
+/** A value as a fraction of another; undefined if either is missing. */
 function part(whole, value) {
   return isMissing(whole) || isMissing(value) || !Number(whole) ? undefined : Number(value) / Number(whole);
 }
@@ -276,7 +275,7 @@ function head(column, columns, fill) {
   return h("th", { scope: "col", class: isNumber ? "number" : null }, name);
 }
 
-/** By which of some columns the table is sorted: that of the URL, or else the first with sums, or else the symbol. */
+/** The column to sort by: the URL's, else the first with sums, else the symbol. */
 function order(columns) {
   const { sort, down } = current();
   const named = columns.find((column) => column.sort && String(COLUMNS.indexOf(column)) === sort);
@@ -299,11 +298,11 @@ function by({ sort, number: isNumber }, isDown) {
   };
 }
 
-/** A link to the table as a file. Values of the API are in full. */
+/** A link to the table as a file with exact values. */
 function tableLink(rows) {
   const there = COLUMNS.filter((column) => column.sort);
   const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-  // A spreadsheet takes some symbols for formulas.
+  // Spreadsheets read some symbols as formulas.
   const safe = (value) => (/^[ \u00a0\u3000]*[-=+@\uff1d\uff0b\uff0d\uff20\t\r\n]/.test(value) && Number.isNaN(Number(value)) ? `'${value}` : value);
   const line = (values) => values.map((value) => quoted(safe(String(value ?? "")))).join(",");
   const lines = [line(["asset_id", ...there.map(({ title }) => title)]),

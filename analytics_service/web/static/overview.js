@@ -1,4 +1,4 @@
-// What the protocol holds, and how it has changed.
+// Sums over the protocol, and their history.
 import { accounts } from "./accounts.js";
 import { ApiError, get, unlessUnknown } from "./api.js";
 import { clear, line } from "./charts.js";
@@ -16,7 +16,7 @@ import { dateOf, skeleton, spanOf, tile } from "./tile.js";
 import { latest } from "./transactions.js";
 
 const TVL = "/markets/history/tvl";
-const RECEIPTS = "Receipt tokens stand for deposits: as collateral they are no part of the total value locked.";
+const RECEIPTS = "Receipt tokens stand for deposits, so as collateral they do not count in the total value locked.";
 const BORROWERS = 10;
 const TILES = ["Total value locked", "Deposits", "Collateral", "Debt", "Utilization", "Liquidations, 24 h"];
 
@@ -25,14 +25,14 @@ export async function overview(place, route, signal) {
   const there = await datasets();
   if (!there.has("markets")) return imported(place, route, there, signal);
   const at = moment(route);
-  // These are of the last hours, and would stand beside numbers of another moment.
+  // Liquidations are of the last hours, so they are not shown beside numbers of another moment.
   const hasLiquidations = there.has("loans") && !("at" in at);
-  // All charts have the same buckets, whichever data is the oldest.
+  // All charts have the same buckets, from the oldest data on.
   const starts = isAll(route) ? await Promise.all([{ path: TVL }, ...BY_ASSET].map(({ path }) => begun(path, route))) : [];
   const range = starts.length ? { start: Math.min(...starts) } : {};
   const tvl = shared(() => observed(TVL, route, signal, range));
   const chosen = BY_ASSET.map(({ path }) => shared(async () => ({ ...(await largest(path, route, signal)), ...range })));
-  // The colours of assets do not depend on which chart is drawn first.
+  // Assigned here, so that colours do not depend on which chart is drawn first.
   const colored = Promise.allSettled(chosen.map((load) => load()))
     .then((all) => assetColors(all.flatMap(({ value }) => value?.asset_ids.split(",") ?? [])));
   const byAsset = BY_ASSET.map(({ path }, place) => shared(async () => {
@@ -83,15 +83,15 @@ function tvlChart(answer) {
 function all(route, isOver, { answer, why }, tvl, deposits, collateral, debt, before, liquidations) {
   if (!answer) return [notice(why)];
   const { lend, borrow_debt: debts, borrow_collateral: { total: pool, receipt }, tvl: locked } = answer.data;
-  // Before the chart's values the one with which the range begins.
+  // The values at the start of the range come before the chart's values.
   const histories = [tvl, deposits, collateral, debt];
   const [held, ...parts] = histories.map((history, place) => [...total(before[place]), ...total(history)]);
-  // While a price is unknown, the sums of what is left would be too low.
+  // While a price is unknown, the other sums would be too low.
   const [lent, posted, owed] = parts.map((sums) => sums.map((value, place) => (held[place] === null ? null : value)));
   const used = lent.map((value, place) => (value && owed[place] !== null ? owed[place] / value : null));
   const [ofAll, ofDeposits, ofCollateral, ofDebt] = histories.map((history, place) => spanOf(before[place], history, route));
   const now = Number(lend.principal) && debts.balance !== null ? Number(debts.balance) / Number(lend.principal) : null;
-  // The last bucket of a range that is over may end later than the range.
+  // The last bucket of a past range may end after the range.
   const atEnd = (value) => (isOver ? value : null);
   return [
     tile("Total value locked", exact(locked.tvl, usd), ofAll, { values: held, end: atEnd(locked.tvl) }),
@@ -104,22 +104,22 @@ function all(route, isOver, { answer, why }, tvl, deposits, collateral, debt, be
   ].filter(Boolean);
 }
 
-/** The sums of liquidations at the ends of days of 24 hours, the last of which ends now, or with the data. */
+/** The sums of liquidations at the ends of days of 24 hours; the last day ends now, or with the data. */
 async function recentLiquidations({ tz }, signal) {
   const last = await ended("loans");
-  // Of hours, because a day is not always 24 of them.
+  // Counted in hours, because a day may have 23 or 25.
   const range = last === null ? { start: "now-192h", end: "now" } : { start: last - 192 * 3600, end: last };
   const query = { ...range, period: "min", interval: 1440, tz, format: "columns" };
   return get("/analytics/market/history/liquidations", query, signal);
 }
 
 function liquidationTile({ data }) {
-  // Buckets begin at whole minutes, so the last one has no more than seconds.
+  // Buckets begin at whole minutes, so the last bucket has only seconds.
   const sums = numbers(data.series[0].v.slice(0, -1));
-  // Before its first value a sum is unknown: a follower's begins with all that was before.
+  // Before its first value a sum is unknown: a follower's first value includes everything before.
   const daily = sums.slice(1).map((sum, place) => (sum === null || sums[place] === null ? null : sum - sums[place]));
   const [before, last] = [daily.at(-2), daily.at(-1)];
   return h("section", { class: "tile" }, h("h2", {}, "Liquidations, 24 h"), h("div", { class: "value" }, usd(last ?? null)),
     h("div", { class: "soft" }, `day before: ${usd(before ?? null)}`),
-    spark(daily, "Liquidations of each of the last days"));
+    spark(daily, "Liquidations on each of the last days"));
 }

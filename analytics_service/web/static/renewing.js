@@ -1,20 +1,20 @@
-// Redraws a view of the present when there are newer snapshots, unless the viewer is using it.
+// Redraws a view of the present when there are newer snapshots, unless the viewer is active.
 import { clear } from "./charts.js";
 import { h } from "./dom.js";
 
-// Milliseconds without input after which the viewer counts as only watching.
+// Milliseconds without input after which the viewer counts as inactive.
 const IDLE = 30_000;
 const INPUT = ["pointermove", "pointerdown", "keydown", "wheel", "scroll"];
 
-/** Renews the view in `main`. `fill` draws it into an element, which replaces the old view once it is complete, so that
+/** Redraws the view in `main`. `fill` draws it into an element, which replaces the old view once it is complete, so that
  * nothing flickers. Call `begin` with the route of each view, and `looked` with the newest snapshots. */
 export function renewing(main, fill) {
   let [usedAt, isMoving, known, newest, isBusy] = [0, false, null, null, false];
   for (const kind of INPUT) addEventListener(kind, () => (usedAt = performance.now()), { capture: true, passive: true });
   function begin(route) {
-    // A snapshot between the last look and the next one may be shown already; then the view is drawn once in vain.
+    // If the view already shows a snapshot newer than the last look, it is redrawn once in vain.
     [usedAt, known] = [performance.now(), newest];
-    // An address is that of now whatever the range, unless it is shown as of a moment.
+    // An address is shown as of now for any range, unless the route has a moment.
     isMoving = route.view === "address" ? Boolean(route.address) && !route.at : !route.custom;
   }
   function isWatched() {
@@ -36,15 +36,14 @@ export function renewing(main, fill) {
   return { begin, looked };
 }
 
-/** Whether the view was drawn again. It stays as it is if its data cannot be loaded now, or if it is no longer only
- * watched by the time it is there. */
+/** Redraws the view, unless its data cannot be loaded, or the viewer becomes active meanwhile. Returns whether it did. */
 async function renewed(main, fill, isWatched) {
   const before = [...main.children];
-  // Charts need the size that they will have.
+  // Charts need their final size.
   const place = h("div", { class: "next", inert: true, "aria-hidden": "true" });
   main.append(place);
   const isWhole = await fill(place).then(() => !place.querySelector(".notice.bad"), () => false);
-  // Another view may have taken the place of all of them meanwhile.
+  // Another view may have been opened meanwhile.
   if (!isWhole || !place.isConnected || !isWatched()) {
     clear(place);
     place.remove();

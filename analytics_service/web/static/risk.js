@@ -1,4 +1,4 @@
-// Who could be liquidated: accounts by health, the accounts themselves, and debt at risk over time.
+// Liquidation risk: accounts by health, lists of accounts, and debt at risk over time.
 import { accounts } from "./accounts.js";
 import { get, unlessUnknown } from "./api.js";
 import { colorOf, line } from "./charts.js";
@@ -17,9 +17,9 @@ const PATH = "/analytics/market";
 const AT_RISK = "--series-2";
 const OVER_TIME = ["debt-at-risk", "liquidatable-debt", "bad-debt"].map((name) => `${PATH}/history/${name}`);
 const COUNT_OVER_TIME = `${PATH}/history/accounts-at-risk`;
-const NO_POSITIONS = "The positions of borrowers are not known here, so nothing can be said of their risk.";
+const NO_POSITIONS = "This service has no positions of borrowers, so their risk is unknown.";
 
-/** The view of risk, at the end of a range that is over. */
+/** The view of risk, now or at the end of a past range. */
 export async function risk(place, route, signal) {
   const title = h("h1", {}, "Risk");
   if (!(await datasets()).has("positions")) return place.replaceChildren(title, notice(NO_POSITIONS));
@@ -31,7 +31,7 @@ export async function risk(place, route, signal) {
     place.replaceChildren(title, notice(why), h("div", { class: "pair" }, overall.panel, counted.panel));
     return Promise.all([overall.done, counted.done]);
   }
-  // The accounts are those of the figures, which a newer snapshot would change.
+  // Lists use the moment of the figures: a newer snapshot would change the accounts.
   const at = Math.max(...Object.values(answer.dates));
   const byHealth = figure("Debt by health", async () => ({ ...answer, path: `${PATH}/risk`, given, isHistory: false }),
     ({ data }) => histogram(data, show));
@@ -59,7 +59,7 @@ function tiles({ accounts_with_debt: count, debt_value: debt, ...parts }, show) 
     fact("Liquidatable, health below 1", exact(liquidatable.debt_value, usd),
       button(liquidatable.accounts, "liquidatable", show), `, ${share(liquidatable.debt_value, debt)}`),
     fact("Bad debt, not covered by collateral", exact(bad.value, usd), button(bad.accounts, "bad-debt", show)),
-    ...(unpriced ? [fact("Debt without a price", "N/A", `${number(unpriced)}, in no other figure`)] : []),
+    ...(unpriced ? [fact("Debt without a price", "N/A", `${number(unpriced)}, not in other figures`)] : []),
   ];
 }
 
@@ -67,7 +67,7 @@ function number(accounts) {
   return `${accounts} account${accounts === 1 ? "" : "s"}`;
 }
 
-/** How many accounts there are, as a link to the list of them. */
+/** The number of accounts, as a link to their list. */
 function button(count, name, show, text = number(count)) {
   const choose = (event) => {
     event.preventDefault();
@@ -84,8 +84,8 @@ function rangeOf({ from, to }) {
   return to === null ? `${from}+` : `${from}–${to}`;
 }
 
-/** The accounts that can be listed: all with debt, those at risk, those with bad debt among them, and those of each bar. By health, those of a bar follow
- * those of the bars before it. */
+/** Groups of accounts that can be listed: all with debt, at risk, liquidatable, with bad debt, and each bar. By health, the
+ * accounts of a bar follow those of the bars before it. */
 function groupsOf({ accounts_with_debt: all, at_risk: risky, liquidatable, bad_debt: bad, histogram: ranges }) {
   let offset = 0;
   const bars = ranges.map((range) => {

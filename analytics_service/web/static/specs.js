@@ -1,25 +1,25 @@
-// What charts over time have in common: the range, the open bucket, the tooltip, the table of numbers.
+// Common parts of charts over time: the range, the open bucket, the tooltip, the table of numbers.
 import { colorOf } from "./charts.js";
 import { assetColors } from "./colors.js";
 import { exact } from "./dom.js";
 import { usd } from "./format.js";
 import { hasValues, numbers, total } from "./series.js";
 
-// Vertical axes; percent has as many digits as are needed to tell ticks apart.
+// Vertical axes. Percentages have as many digits as ticks need.
 export const DOLLARS = { tickprefix: "$" };
-// Dollars of a price: below a cent with all their zeros, where other axes have prefixes such as µ.
+// Prices below a cent have all their zeros; other axes use prefixes such as µ.
 export const PRICE = { ...DOLLARS, exponentformat: "none", separatethousands: true };
 export const PERCENT = { tickformat: "~%" };
 
 /** A chart of an answer's buckets, or null if no reading has a value. `readings` are columns of the API's texts with the
- * name of their trace, how they are formatted, whether they only count observations, and whether the page calculated
- * them: then no exact value is known. `more` goes to `draw` of charts.js. */
+ * name of their trace, their format, whether they only count observations, and whether the page calculated them, without
+ * exact values. `more` goes to `draw` of charts.js. */
 export function overTime(answer, traces, readings, more = {}) {
   if (!readings.some(({ values, counts }) => !counts && hasValues(values))) return null;
   const { x, starts, range } = answer;
   const end = range.end + 1;
   const open = end * 1000 > Date.now() ? { openFrom: starts.at(-1), openTo: answer.at(end) } : {};
-  const when = (place) => `${starts[place].slice(0, 16)}${starts[place] === open.openFrom ? ", not over yet" : ""}`;
+  const when = (place) => `${starts[place].slice(0, 16)}${starts[place] === open.openFrom ? ", in progress" : ""}`;
   const hasValue = (place) => readings.some(({ values, counts }) => !counts && (values[place] ?? null) !== null);
   const said = (place) => (hasValue(place) ? readings.map(({ name, values, format }) => ({ name, value: format(values[place]) }))
     : [{ name: "No data", value: "" }]);
@@ -39,8 +39,8 @@ export function overTime(answer, traces, readings, more = {}) {
   };
 }
 
-/** Areas on each other, one for each series of an answer in its order, which ends with all other assets. Where no asset
- * has a value there is a gap. */
+/** Stacked areas, one for each series of an answer in its order; the last has all other assets. Where no asset has a value
+ * there is a gap. */
 export function stacked(answer) {
   const series = answer.series.filter(({ v }) => hasValues(v));
   const colors = assetColors(series.map(({ asset }) => asset).filter(Boolean));
@@ -54,7 +54,7 @@ export function stacked(answer) {
   return overTime(answer, traces, [...readings, all], { yaxis: DOLLARS });
 }
 
-/** The stretches of a column without nulls, as pairs of places: from, and up to. */
+/** The stretches of a column without nulls, as half-open pairs of places. */
 function filled(column) {
   const isThere = (place) => (column[place] ?? null) !== null;
   const begins = column.map((_, place) => place).filter((place) => isThere(place) && !isThere(place - 1));

@@ -1,4 +1,4 @@
-// The service's health, requested at most every few seconds for all parts of the page together.
+// The status of the service, requested at most every few seconds by all parts of the page together.
 import { get } from "./api.js";
 
 const FRESH = 10_000;
@@ -6,33 +6,33 @@ const FRESH = 10_000;
 const LONG_AGO = 86_400;
 let asked = { at: -Infinity, answer: null };
 
-/** What /status/health says. */
+/** The answer of /status/health. */
 export function status() {
   const now = performance.now();
   if (now - asked.at > FRESH) {
     asked = { at: now, answer: get("/status/health").then(({ data }) => data) };
-    // A failure is not kept.
+    // Failures are not cached.
     asked.answer.catch(() => (asked = { at: -Infinity, answer: null }));
   }
   return asked.answer;
 }
 
-/** The datasets that have a snapshot, so that nothing is asked for that cannot be there. While the store cannot be
- * reached nobody knows: all of them then, because the service has answers in memory. */
+/** The datasets that have a snapshot, so that the page requests nothing else. While the store cannot be reached, all
+ * datasets, because the service has answers in memory. */
 export async function datasets() {
   const { snapshots, store } = await status();
   if (!store.reachable) return { has: () => true };
   return new Set(snapshots.filter(({ newest }) => newest !== null).map(({ dataset }) => dataset));
 }
 
-/** The datasets that have at least values of a history. */
+/** The datasets with snapshots, or at least values of a history. */
 export async function valued() {
   const { snapshots } = await status();
   return new Set(snapshots.filter(({ newest, fresh }) => newest !== null || fresh).map(({ dataset }) => dataset));
 }
 
-/** The newest instant (unix seconds) of a dataset that ended long ago; null of any other. Of a dataset without snapshots
- * `newestValue` tells that of a history. */
+/** The newest instant (unix seconds) of a dataset that ended long ago, else null. For a dataset without snapshots,
+ * `newestValue` returns the newest instant of a history. */
 export async function ended(dataset, newestValue = null) {
   const { snapshots } = await status();
   const last = snapshots.find((snapshot) => snapshot.dataset === dataset);

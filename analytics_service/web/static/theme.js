@@ -1,12 +1,11 @@
-// The colours of a page: those that `theme` in its URL names, else those that the viewer chose, else those that the
-// viewer's system prefers.
+// The theme of the page: from `theme` in its URL, else the viewer's choice, else the preference of the viewer's system.
 import { h } from "./dom.js";
 
 const THEME = "theme";
 export const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 
-/** A button that chooses the other theme for this and later visits, and then calls `chosen`, if given; and `update`, which
- * gives page and button their theme. */
+/** A button that switches the theme for this and later visits, and then calls `chosen`, if given; and `update`, which
+ * applies the theme to page and button. */
 export function themeButton(chosen) {
   const button = h("button", { type: "button", onclick: choose });
   function choose() {

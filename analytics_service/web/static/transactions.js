@@ -1,4 +1,4 @@
-// What has happened, newest first: at an address, or at all.
+// Transactions, the newest first: of an address, or of all addresses.
 import { addressLink } from "./accounts.js";
 import { address, get } from "./api.js";
 import { assetLink, assetName, assets } from "./assets.js";
@@ -9,7 +9,7 @@ import { current, note } from "./route.js";
 import { datasets } from "./status.js";
 
 const PAGE = 25, FIRST = 10;
-// The actions in words. Each can be listed alone.
+// Labels of actions.
 const ACTIONS = {
   liquidate: "Liquidate", borrow: "Borrow", return: "Repay", lend: "Lend", redeem: "Withdraw",
   deposit_collateral: "Deposit collateral", withdraw_collateral: "Withdraw collateral", bond: "Stake", unbond: "Unstake",
@@ -21,13 +21,13 @@ const ACTIONS = {
 // A liquidation is two events.
 const LEGS = { debt: ", debt repaid", collateral: ", collateral taken" };
 
-/** A panel of the newest transactions of an address, with a button for older ones; `done` when the first ones are there.
- * They can be chosen by action, and by asset of `all`. */
+/** A panel of the newest transactions of an address, with a button for older ones, and filters by action and asset (of
+ * `all`); `done` resolves with the first rows. */
 export function transactions(path, at, all, route, signal) {
   return panel("Transactions", `${path}/tx-history`, at, all, columns(route, []), PAGE, signal);
 }
 
-/** The same of all addresses in a place, of one action if `action` says so. */
+/** As `transactions`, for all addresses, in a place, and only for `action` if given. */
 export async function latest(place, title, at, route, signal, action = null) {
   const whose = { title: "Address", cell: (event) => addressLink(event.account_address) };
   const all = await assets(await datasets(), signal, at);
@@ -48,14 +48,14 @@ function columns({ tz }, whose) {
   ];
 }
 
-/** An amount, which is a link to its asset; null of an action that moves nothing. */
+/** An amount, as a link to its asset; null for an action without an amount. */
 function amount({ asset: { asset: { id }, metadata }, amount: known, extra }) {
   return known === null ? null : assetLink({ id, symbol: metadata?.symbol }, extra.text.amount);
 }
 
 function panel(title, path, given, all, columns, size, signal) {
   const place = h("div");
-  // What is chosen is in the address; `asset` there is that of another view.
+  // The URL keeps the choice; its `asset` belongs to another view.
   const chosen = current();
   const chooser = (key, name, options) => h("select", { onchange: ({ target }) => (note({ [key]: target.value || null }), fill()) },
     h("option", { value: "" }, `All ${name}`),
@@ -65,10 +65,10 @@ function panel(title, path, given, all, columns, size, signal) {
   function fill() {
     const query = { ...given, action: given.action ?? action.value, asset_ids: asset.value };
     const isChosen = Boolean(action.value || asset.value);
-    const none = isChosen ? "There are no transactions of this kind." : "There are none yet.";
+    const none = isChosen ? "There are no such transactions." : "There are no transactions yet.";
     const { list, done } = paged(title, columns, (rows) => page(path, query, rows, size, signal),
       { none, file: address(path, { ...query, format: "csv" }), more: "Older" });
-    // A viewer who has chosen is reading.
+    // A viewer who has filtered is reading: do not redraw.
     if (isChosen) list.dataset.used = "";
     place.replaceChildren(list);
     return done;

@@ -1,4 +1,4 @@
-// What an address is worth, and how that and its health have changed.
+// The net worth of an address, its health, and their history.
 import { ApiError } from "./api.js";
 import { line } from "./charts.js";
 import { exact, failed, h, section } from "./dom.js";
@@ -18,21 +18,21 @@ const METRICS = {
   health: { name: "Least health", format: health, yaxis: {} },
   ltv: { name: "Debt to collateral", format: percent, yaxis: PERCENT, compared: changeInPoints },
 };
-const MADE_OF = "Net worth is collateral, wallet, deposits and stakes less debt. Deposits that are collateral, or whose receipt tokens are "
-  + "in the wallet, count once.";
-// Buckets of a tile's line, each of which the service values anew.
+const MADE_OF = "Net worth is the value of collateral, wallet, deposits and stakes less debt. Deposits whose receipt tokens are "
+  + "collateral or in the wallet count once.";
+// Buckets of a tile's line. The service values each of them.
 const POINTS = 30;
 
-/** A section (`panel`) with tiles of all metrics of an address, and a chart of the one that the route names, up to the instant `until` (unix
- * seconds) if the view is of an earlier moment. */
+/** A section (`panel`) with tiles of all metrics of an address, and a chart of the route's metric; up to the instant `until`
+ * (unix seconds) if the view shows an earlier moment. */
 export function worth(path, route, until, signal) {
   const metric = Object.hasOwn(METRICS, route.metric ?? "") ? route.metric : "net-value";
   const load = async (which, points, more = {}) =>
     history(`${path}/history`, route, { metric: which, points, ...(until ? await upTo(until, path, route, points) : {}), ...more }, signal);
   const tiles = skeleton(Object.values(METRICS).map(({ name }) => name));
-  const chart = figure("Worth over time", () => counted((more) => load(metric, most(), more)), (answer) => course(answer, METRICS[metric]), chooser(metric));
+  const chart = figure("Worth over time", () => counted((more) => load(metric, most(), more)), (answer) => worthChart(answer, METRICS[metric]), chooser(metric));
   async function fill() {
-    // One after the other, because each is much work.
+    // One by one, because each takes long.
     for (const [place, [which, shown]] of Object.entries(METRICS).entries()) {
       const start = until ? { start: (await upTo(until, path, route, POINTS)).start } : {};
       const first = () => beginning(`${path}/history`, route, signal, { metric: which, ...start });
@@ -42,7 +42,7 @@ export function worth(path, route, until, signal) {
   return { panel: section("Worth", h("div", { class: "tiles lines" }, tiles), h("p", { class: "soft" }, MADE_OF), chart.panel), done: Promise.all([fill(), chart.done]) };
 }
 
-/** Puts what is made into the place of a tile, or below its name why it cannot be made. */
+/** Replaces a placeholder with a tile, or shows the error below its name. */
 async function fillTile(place, make) {
   try {
     place.replaceWith(await make());
@@ -52,7 +52,7 @@ async function fillTile(place, make) {
   }
 }
 
-/** Parameters of about so many buckets up to an instant: automatic ones may end later. */
+/** Parameters of about `points` buckets up to an instant: automatic buckets may end later. */
 async function upTo(until, path, route, points) {
   const start = isAll(route) ? Math.min(await begun(`${path}/history`, route), until) : Math.max(until - lengthOf(route), 0);
   const minutes = Math.ceil((until - start) / 60 / points) || 1;
@@ -60,7 +60,7 @@ async function upTo(until, path, route, points) {
   return { start, end: until, ...width, points: null, limit: points + 1 };
 }
 
-/** A history with counts of observations: it is loaded once more, without what buckets repeat. */
+/** A history with counts of observations: it is loaded a second time, without repeated values. */
 async function counted(load) {
   const answer = await load();
   const bare = await load({ fill: "none" });
@@ -74,14 +74,14 @@ function chooser(chosen) {
     h("fieldset", {}, h("legend", { class: "hidden" }, "Show"), Object.entries(METRICS).map(choice)));
 }
 
-/** A tile. Before the values of the buckets, which are those at their ends, comes the one with which the range begins. */
+/** A tile. The value at the start of the range comes before the values at the ends of buckets. */
 function overview(begun, history, { name, format, compared = change }, route) {
   const values = [...begun.series[0].v, ...history.series[0].v];
   const last = values.findLast((value) => value !== null) ?? null;
   return tile(name, exact(last, format), spanOf(begun, history, route), { values: numbers(values), end: null, compared });
 }
 
-function course(answer, { name, format, yaxis }) {
+function worthChart(answer, { name, format, yaxis }) {
   const values = answer.series[0].v;
   return overTime(answer, line(name, answer.x, numbers(values), "--ink", answer.n), [{ name, values, format }], { yaxis });
 }
