@@ -1,4 +1,4 @@
-"""Times as callers write them: unix seconds, dates, wall times, times before now (rule 2.16, written times)."""
+"""Times as callers write them: unix seconds, dates, wall times, times before now (rule 2.16, time formats)."""
 
 import re
 from abc import ABC, abstractmethod

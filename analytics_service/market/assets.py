@@ -159,7 +159,7 @@ def stored_id(asset_ids: Iterable[str], stored: Collection[str]) -> list[str]:
 
 
 class AssetFinder:
-    """Finds assets by id, address or symbol (rule 2.18, named assets). A symbol of a `preferred` asset means no other
+    """Finds assets by id, address or symbol (rule 2.18, asset names). A symbol of a `preferred` asset means no other
     asset. If `spelled`, an exact match of a symbol comes before matches in other case."""
 
     def __init__(self, assets: Iterable[Asset], preferred: Iterable[Asset] = (), *, spelled: bool = False) -> None:

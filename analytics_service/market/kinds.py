@@ -273,7 +273,7 @@ class Usd(Number):
 
 
 class PriceType(Usd):
-    """USD per standard unit (rule 2.12, stored prices)."""
+    """USD per standard unit (rule 2.12, whole seconds)."""
 
     @staticmethod
     def encode(usd: Decimal, /) -> Decimal:

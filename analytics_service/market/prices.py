@@ -31,7 +31,7 @@ def newest_prices(prices: Iterable[Price]) -> dict[str, Price]:
 
 
 def usd_by_asset(prices: Iterable[Price]) -> dict[str, Decimal]:
-    """The last price of each asset, by id, as stored (rule 2.12, stored prices). OutOfRange if it cannot be stored."""
+    """The last price of each asset, by id, as stored (rule 2.12, whole seconds). OutOfRange if it cannot be stored."""
     return {asset_id: kinds.PriceType.encode(price.usd) for asset_id, price in newest_prices(prices).items()}
 
 

@@ -202,7 +202,7 @@ def new_version(store: Store) -> int:
 
 
 def record_rewrite(store: Store, datasets: Sequence[str], version: int, finished: int) -> None:
-    """Announce a rewrite of datasets, or with `finished` = 1 record its end (rule 8.5, announced rewrites)."""
+    """Announce a rewrite of datasets, or with `finished` = 1 record its end (rule 8.5, one writer)."""
     rows = [{"dataset": dataset, "version": version, "finished": finished} for dataset in datasets]
     store.insert(REWRITES, pl.DataFrame(rows, schema=_REWRITE))
 

@@ -1,4 +1,4 @@
-"""The write lock: one correction of a store's history at a time (rule 8.5, announced rewrites).
+"""The write lock: one correction of a store's history at a time (rule 8.5, one writer).
 
 A writer inserts a row, reads the table, and withdraws if another row is live. If two writers are simultaneous, the
 later reader sees the other's row, so at most one continues. A row is live for LOCK_SECONDS after its last heartbeat, by
