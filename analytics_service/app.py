@@ -58,7 +58,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
 
     operators: falcon.App[falcon.Request, falcon.Response]
     metrics_endpoint: int | str | None
-    line: QuerySlots
+    slots: QuerySlots
     heads: HeadWatcher
     memory: Memory
     instruments: Instruments
@@ -69,7 +69,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         # Falcon reserves this method name, and refuses it before it calls any middleware.
         if env["REQUEST_METHOD"] == "WEBSOCKET":
             env["REQUEST_METHOD"] = "websocket"
-        with deadline(_REQUEST_SECONDS, self.line):
+        with deadline(_REQUEST_SECONDS, self.slots):
             if self.metrics_endpoint is not None and _endpoint(env) == self.metrics_endpoint:
                 return self.operators(env, start_response)
             return super().__call__(env, start_response)
@@ -137,7 +137,7 @@ def create_app(
 
     keys = keys_at_start(settings.api_keys_file) if settings.api_keys_file else None
     app = App(middleware=Middleware(instruments, keys, settings.cors_origins, logs=settings.access_log))
-    app.line, app.heads, app.memory, app.any_origin = store.line, heads, memory, settings.cors_origins == "*"
+    app.slots, app.heads, app.memory, app.any_origin = store.slots, heads, memory, settings.cors_origins == "*"
     app.metrics_endpoint, app.instruments = settings.metrics_endpoint, instruments
     errors.add_error_handlers(app)
     _add(app, routes)

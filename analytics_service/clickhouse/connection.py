@@ -64,7 +64,7 @@ class Store:
         self.author = author
         self._measure = measure
         self.database = settings.clickhouse_database
-        self.line = QuerySlots(_AT_ONCE, WORKER_THREADS - _FREE_THREADS)
+        self.slots = QuerySlots(_AT_ONCE, WORKER_THREADS - _FREE_THREADS)
         self.price_max_age = timedelta(seconds=settings.price_max_age)
         self.events_lateness = settings.events_lateness
         self._settings = settings
@@ -87,7 +87,7 @@ class Store:
 
     def query(self, query: str, parts: Placeholders = (), **parameters: object) -> pl.DataFrame:
         """The rows of a named query; see `named_query` for `parts`. DateTime columns arrive as UInt32 unix seconds."""
-        with self.line.acquire(), self._measure(query):
+        with self.slots.acquire(), self._measure(query):
             body = self._retried(partial(self._arrow, query, parts, parameters))
         return pl.read_ipc_stream(body)
 
@@ -223,9 +223,9 @@ class Store:
         try:
             ping(self._pools, server_of(self._settings).url, seconds)
         except StoreUnavailable as error:
-            self.line.close(str(error))
+            self.slots.close(str(error))
             raise
-        self.line.open()
+        self.slots.open()
 
     @contextmanager
     def together(self, operation: str) -> Iterator[None]:
@@ -279,7 +279,7 @@ class Store:
             ours = translate(error, operation, address_of(self._settings))
             if remaining() == 0:
                 # The deadline has passed, which does not mean that the server is away.
-                raise self.line.refusal() from ours
+                raise self.slots.refusal() from ours
             raise ours from error
 
     def _connect(self) -> Client:

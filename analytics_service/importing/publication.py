@@ -115,16 +115,16 @@ def _with_replaced(store: Store, commit: ledger.LedgerRow) -> ledger.LedgerRow:
 
 
 def _require_as_described(store: Store, assets: Sequence[Asset]) -> None:
-    """UserError if a job has meanwhile registered a new asset with another case of its id (rule 3.4, canonical ids),
-    another symbol or other decimals."""
+    """UserError if another process has meanwhile registered a new asset with another case of its id (rule 3.4,
+    canonical ids), another symbol or other decimals."""
     ids = [asset.id for asset in assets]
     registered = read_assets(store) if ids else {}
     stored = stored_id(ids, registered)
     for asset in assets:
         if asset.id not in stored or (asset.id in registered and definitions_differ(asset, registered[asset.id])):
             raise UserError(
-                f"A job has just registered {asset.id} differently, so nothing was written. Run the same command again "
-                "to keep the job's description."
+                f"Another process has just registered {asset.id} differently, so nothing was written. Run the same "
+                "command again to keep that description."
             )
 
 

@@ -18,7 +18,7 @@ _R = TypeVar("_R")
 # The path of sums over all users.
 STATE = "/analytics/market/state"
 _INDEX = Index()
-# Members whose name differs from the record's field; for markets, in the newer and the older shape (rule 5.2, overviews).
+# Members whose name differs from the record's field; markets have a newer and an older shape (rule 5.2, overviews).
 _PRICE: Names = {"observed_at": ("last_updated_at",), "usd": ("price",)}
 _RECEIPT: Names = {"receipt_asset": ("protocol_receipt_asset",)}
 _LEND: Names = {"principal": ("principal", "principal_sum"), "receipt_supply": ("receipt_total_supply",)}
