@@ -77,7 +77,7 @@ def deadline_at() -> float:
 
 
 def cap_timeout(limit: float) -> float:
-    """The lesser of `limit` and the seconds until this thread's deadline. Never 0, which clients take for no limit."""
+    """The lesser of `limit` and the seconds until this thread's deadline. Never 0, which clients read as no limit."""
     return max(min(limit, deadline_at() - time.monotonic()), _LEAST_SECONDS)
 
 
@@ -102,8 +102,7 @@ def beside(
     name: str, work: Callable[[threading.Event], None], patience: float | None = None
 ) -> Iterator[threading.Event]:
     """Run `work` in a thread of this name beside the block. It gets a stop event, which is also yielded, and must
-    return once the event is set. The end of the block sets it, and waits for the thread: `patience` seconds, or
-    forever."""
+    return once the event is set. The end of the block sets the event, and waits `patience` seconds, or forever."""
     stop = threading.Event()
     thread = threading.Thread(target=work, args=(stop,), name=name, daemon=True)
     thread.start()
@@ -126,8 +125,8 @@ def _run(call: Callable[[], _T], result: Future[_T]) -> None:
 
 
 class QuerySlots(CircuitBreaker):
-    """Lets `width` threads query the store at once. Others wait until their deadline; the oldest request is next,
-    because with a new place for each query all requests could be late.
+    """Lets `width` threads query the store at once. Others wait until their deadline; the oldest request is next. If
+    each query queued anew, all requests could be late.
 
     While the slots are closed, no thread waits. Threads that answer no request, such as jobs, need no slot.
     """

@@ -34,7 +34,7 @@ class JobContext:
 
     The job reads the store but does not write to it. `head` is the newest state of the job's dataset, without future
     snapshots; None without a snapshot. `rejections` takes values that cannot be stored or cannot be true: the rest of
-    the snapshot counts, and the stored value is kept (rule 8.17, rejected records). `left` is the unix second of the
+    the snapshot is stored, and the stored value is kept (rule 8.17, rejected records). `left` is the unix second of the
     oldest observation that a dead commit has left, if any.
     """
 
@@ -85,7 +85,7 @@ class JobContext:
 
     @cached_property
     def _valued(self) -> dict[datetime, tuple[Mapping[str, Asset], Set[str]]]:
-        """The assets of the instant that was asked for last."""
+        """The assets of the last requested instant."""
         return {}
 
     @cached_property
@@ -126,7 +126,7 @@ class JobContext:
 
     @cached_property
     def _newest_markets(self) -> dict[int, Mapping[str, Market]]:
-        """The markets by asset id, for the instant (unix second) that was asked for last."""
+        """The markets by asset id, for the last requested instant (unix second)."""
         return {}
 
     def _markets_before(self, at: datetime) -> Mapping[str, Market]:
@@ -153,8 +153,8 @@ class JobContext:
     def prices(self, at: datetime) -> Sequence[Price]:
         """The source's prices at an instant. SourceError if it quotes none.
 
-        Prices of more than a day later are rejected: with them, later observations would count as corrections of the
-        past. Prices from before the first possible price are rejected, too.
+        Prices more than a day later are rejected: with them, later observations would count as corrections of the past.
+        Prices from before the first possible price are rejected, too.
         """
         quotes = self.source.prices(at)
         valid = self.rejections.valid_records("prices", quotes, Price)
@@ -178,7 +178,7 @@ class JobContext:
 
     @cached_property
     def _last_prices(self) -> dict[str, dict[int, Price]]:
-        """The last stored prices at the instants, by asset id and second, as far as they have been needed."""
+        """The last stored prices at the instants, by asset id and second; read when needed."""
         return {}
 
     def _is_credible(self, price: Price, at: datetime) -> bool:
@@ -199,7 +199,7 @@ def _with_stored(market: Market, sides: Set[str], stored: Mapping[str, Market]) 
 
 
 def _changed_decimals(known: Asset, asset: Asset) -> ValidationError:
-    """The fault of a definition whose decimals differ from the stored ones."""
+    """The error for a definition whose decimals differ from the stored decimals."""
     now, was = asset.decimals_denom, known.decimals_denom
     remedy = (
         f"If {now} is right, correct the asset with `analytics-service import assets FILE`, then run `jobs recompute` "

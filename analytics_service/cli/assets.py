@@ -62,8 +62,8 @@ def assets_list(**overrides: Any) -> None:
 def assets_end(asset: str, at: datetime | None, undo: bool, dry_run: bool, **overrides: Any) -> None:
     """End an asset that no source lists any more.
 
-    Its histories have no values after its end, and it leaves current lists and sums. An asset of a source ends by
-    itself when the source has not listed it for ANALYTICS_PRICE_MAX_AGE. Example:
+    Its histories have no values after its end, and it leaves current lists and sums. A source's asset ends by itself
+    when the source has not listed it for ANALYTICS_PRICE_MAX_AGE. Example:
 
     \b
         analytics-service assets end native;luna --at 2026-05-13T02:14Z

@@ -35,8 +35,8 @@ def backup(file: Path, **overrides: Any) -> None:
     """Write the whole store of the data folder into FILE, while the service runs.
 
     FILE must be new; only its owner can read it. This and newer versions can restore it. Imports and removals wait
-    until the backup ends. The disk of the data folder needs room for a copy of the store. A ClickHouse server of your
-    own writes its backups itself; the command then prints the statements. Example:
+    until the backup ends. The disk of the data folder needs room for a copy of the store. Your own ClickHouse server
+    writes its own backups; the command then prints the statements. Example:
 
     \b
         analytics-service backup analytics.backup

@@ -128,7 +128,7 @@ def _settings_file() -> Iterator[str]:
 def settings() -> None:
     """List all settings: environment variable, current value, default and meaning.
 
-    Options of commands override settings. Example:
+    Command options override settings. Example:
 
     \b
         ANALYTICS_TZ=Europe/London analytics-service settings

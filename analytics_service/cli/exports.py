@@ -48,8 +48,8 @@ def export_command(
     """Write a history or view into a file, for other programs or for `import`, while the service runs.
 
     VIEW is a history as in `import` (price, lend-rate, tvl), or the name of a view of the database; the message about
-    an unknown name lists them. --start and --end select by the column observed_at or time, if the view has one. FILE
-    has all rows, or it is not written. Example:
+    an unknown name lists them. --start and --end select by the column observed_at or time, if the view has one. FILE is
+    written with all rows, or not at all. Example:
 
     \b
         analytics-service export price --start 2026-01-01 --out price.parquet

@@ -84,7 +84,9 @@ _OPTIONS = (
     click.option("--value", metavar="COLUMN", help="Column of values.  [default: value]"),
     click.option("--time-unit", type=click.Choice(list(UNITS)), help="Unit of unix times."),
     click.option("--time-format", type=value_type(parse_format), metavar="FORMAT", help="As in strptime: %d.%m.%Y."),
-    click.option("--zone", type=value_type(zone), default="UTC", metavar="ZONE", help="For times without an offset."),
+    click.option(
+        "--zone", type=value_type(zone), default="UTC", metavar="ZONE", help="Zone of times without an offset."
+    ),
     click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal mark."),
     click.option("--stamp", type=click.Choice(STAMPS), help="Whether a time begins or ends its interval."),
     click.option("--interval", type=value_type(parse_interval), metavar="LENGTH", help="Such as 15min, 1h, 1d, 1mo."),
@@ -261,7 +263,8 @@ def _shown(event: Event, symbol: str) -> str:
 def import_group() -> None:
     """Import a history, events of addresses, or descriptions of assets from files.
 
-    The README of the commands states the shape of files; `example recipes` shows how to convert other files. Example:
+    The README of the commands describes the shape of files; `example recipes` shows how to convert other files.
+    Example:
 
     \b
         analytics-service import price prices.csv --asset ETH --new-assets --dry-run
@@ -272,7 +275,7 @@ def import_group() -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @data_dir_option
 def import_assets_command(file: Path, data_dir: Path | None) -> None:
-    """Describe assets, including those that --new-assets made.
+    """Describe assets, including assets of --new-assets.
 
     FILE is CSV with the columns symbol, address or asset_id (such as native;uatom), decimals, and optionally name. If
     a source describes the same assets, its next snapshot of prices replaces these descriptions. Example:

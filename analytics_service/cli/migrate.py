@@ -33,7 +33,7 @@ def migrate(researcher: str | None, **overrides: Any) -> None:
     """Bring the schema of the database up to date.
 
     Applies the numbered scripts that the database lacks; running it again changes nothing. Lists asset ids that are
-    stored in both upper and lower case. Exit code 1 if a table or view has been deleted. Example:
+    stored in both upper and lower case. Exits with 1 if a table or view was deleted. Example:
 
     \b
         ANALYTICS_CLICKHOUSE_URL=http://clickhouse:8123 analytics-service migrate
@@ -74,7 +74,7 @@ def migrate(researcher: str | None, **overrides: Any) -> None:
 def status(is_json: bool, **overrides: Any) -> None:
     """Show the state of the service: ClickHouse, HTTP service, schedulers and datasets.
 
-    Exit code 1 if something is wrong; lines that begin with `Problem` say what. Gaps are scheduled instants of the
+    Exits with 1 if something is wrong; lines that begin with `Problem` say what. Gaps are scheduled instants of the
     last 24 hours without a snapshot. Example:
 
     \b

@@ -44,7 +44,7 @@ def up(replace_source: bool, **overrides: Any) -> None:
 def serve(**overrides: Any) -> None:
     """Run only the HTTP service, under gunicorn, until SIGTERM.
 
-    GUNICORN_CMD_ARGS may hold more options of gunicorn, except --bind. Example:
+    GUNICORN_CMD_ARGS may hold more gunicorn options, except --bind. Example:
 
     \b
         analytics-service serve --bind 0.0.0.0:8000 --workers 4

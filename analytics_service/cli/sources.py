@@ -37,14 +37,14 @@ def source() -> None:
     type=click.FloatRange(0, 60),
     default=1,
     show_default=True,
-    help="Time until the source is asked everything again.",
+    help="Minutes until the source is asked again.",
 )
 @data_dir_option
 def source_check(spec: str, minutes: float, **overrides: Any) -> None:
     """Check a source: take snapshots for now, an hour ago and a day ago, then ask again.
 
     SPEC is as in --source. Snapshots go into a temporary store. Prints rejected and suspicious values, changes of the
-    past, and how long each answer took. Exit code 1 if there are errors. Example:
+    past, and how long each answer took. Exits with 1 after errors. Example:
 
     \b
         analytics-service source check sql:research_mine --minutes 5

@@ -63,8 +63,8 @@ class Settings:
     price_max_age: int = _setting(
         86_400,
         parsers.WholeNumber(1, 1_000_000_000),
-        "Seconds for which a price counts after it was observed; after that, the asset's price is unknown. Also the "
-        "seconds after which an asset that its source no longer lists has ended, as of its last listing.",
+        "Seconds for which a price counts after it was observed; after that, the asset's price is unknown. An "
+        "asset that its source has not listed for so long has ended, as of its last listing.",
     )
     events_lateness: int = _setting(
         3_600,

@@ -65,8 +65,8 @@ def bucket_points(
     unix second of the last observation before the page's end, None if there is none.
 
     Columns are `v`, or `o`, `h`, `l`, `c` and `n`. Values are decimal strings or numbers; null before the first
-    observation, after the end of the series (`ended`, unix s by id), where the value is unknown, and as `fill` says.
-    If a bucket ends with an unknown value, its candle summarizes the values before and has no `c`. The first delta of a
+    observation, after the end of the series (`ended`, unix s by id), where the value is unknown, and as `fill` says. If
+    a bucket ends with an unknown value, its candle summarizes the earlier values and has no `c`. The first delta of a
     `cumulative` series is its first value; other series have none.
     Cost: proportional to the buckets for last values, else to the rows in their range.
     """
@@ -105,7 +105,7 @@ def sum_by_bucket(
     ended: Mapping[str, int] = NO_ENDS,
 ) -> pl.DataFrame:
     """The sum `v` of the series' last values (see `bucket_points`) at the end of each bucket. A series counts from its
-    first observation to its end. Null if no series counts or a value is unknown, and for 10^20 or more."""
+    first observation to its end. Null if no series counts, a value is unknown, or the sum is 10^20 or more."""
     ends = [min(end, until) for end in begins[1:]]
     series, bucket = row_index(len(ids), len(ends))
     starts = pl.Series("start", begins[:-1], dtype=pl.Int64)

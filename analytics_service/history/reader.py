@@ -60,10 +60,10 @@ class HistoryReader:
         """Segments for the buckets of these series between `begins` (unix s, ascending), before `end`, with all columns
         or at least last values.
 
-        From memory without a query, unless the page ends within a closed rollup, or is the first page after a snapshot.
-        If memory lacks a month, or if buckets are shorter than 15 minutes or wider than two days, one query with a cost
-        proportional to the buckets; the month is then loaded in the background. Raises Superseded if the history was
-        rewritten since its head.
+        Memory answers without a query, unless the page ends within a closed rollup, or is the first page after a
+        snapshot. If memory lacks a month, or if buckets are shorter than 15 minutes or wider than two days, one query
+        reads the store, at a cost proportional to the buckets. The month is then loaded in the background. Raises
+        Superseded if the history was rewritten since its head.
         """
         if not begins or end <= max(begins[0], pinned.first) or not pinned.series.keys() >= {*ids}:
             return []
@@ -85,7 +85,7 @@ class HistoryReader:
 
     def last_instant(self, pinned: PinnedHistory, second: int) -> int | None:
         """Unix second of the history's last observation at or before `second`; None before the first. Cost and errors
-        are like a page's with one bucket."""
+        are as for a page with one bucket."""
         if second >= pinned.newest:
             return pinned.newest
         begin = floor_to_width(second, FIFTEEN_MINUTES)
@@ -94,7 +94,7 @@ class HistoryReader:
         return newest if isinstance(newest, int) and newest >= 0 else None
 
     def _joined(self, pinned: PinnedHistory, segments: Mapping[int, Segment], end: int) -> list[SegmentRange]:
-        """The segments of consecutive months, and a segment of observations since the newest was loaded."""
+        """The segments of consecutive months, and a segment of observations since the newest month was loaded."""
         parts: list[SegmentRange] = []
         for month, segment in segments.items():
             parts.append(SegmentRange(segment, month, min(segment.end, end)))

@@ -78,7 +78,7 @@ class Loaded:
 
 
 def load_history(store: Store | None, request: HistoryRequest, at: datetime, reporter: Reporter) -> Loaded:
-    """Read all files, and write nothing. A `store` of None is empty. `at` is the present instant; observations of more
+    """Read all files, and write nothing. A `store` of None is empty. `at` is the present instant; observations more
     than a day later are invalid.
 
     SourceMismatch if the store has simulated data (rule 8.7, one source). UserError if a file is invalid, rows
@@ -123,7 +123,7 @@ def _loaded(
 
 
 def _set_timestamps(file: ReadFile) -> None:
-    """Set the second from which each value counts. UserError if the options leave that open."""
+    """Set the second from which each value counts. UserError if the options leave it unclear."""
     request = file.request
     stamp, interval = request.stamps.stamp or ("begin" if file.layout.page else None), request.stamps.interval
     path, is_candles = file.table.path, request.choice.candles

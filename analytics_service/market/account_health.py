@@ -34,7 +34,7 @@ class Rules(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Items that are valued alike: by side of the account, asset or staking pool, and liquidation LTV of their own."""
+    """Items that are valued alike: by side of the account, asset or staking pool, and their own liquidation LTV."""
 
     side: Side
     asset_id: str = ""
@@ -100,8 +100,8 @@ class Health:
 
 
 class UnknownHealth:
-    """The health of an account with a debt without a price, with collateral that has lost its price, or with a debt and
-    a stake that has lost its price."""
+    """Health that cannot be computed: a debt has no price, collateral has lost its price, or there is debt and a stake
+    has lost its price."""
 
     base = boost = result = None
 

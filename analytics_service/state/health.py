@@ -111,11 +111,11 @@ class Status:
         """The assets with a market whose last price is too old to be used."""
         lost = [price for price in self.facts.lost_prices if price.has_market]
         named = list_in_words(f"{price.symbol} (last {format_instant(price.newest)})" for price in lost)
-        return [f"no recent price of {named}: sums in USD and health that need one are null"] if lost else []
+        return [f"no recent price of {named}: sums in USD and health that need it are null"] if lost else []
 
     @property
     def idle(self) -> list[str]:
-        """That no scheduler runs, if one should. On a full disk, no scheduler can report."""
+        """Says that no scheduler runs, if jobs are scheduled. On a full disk, no scheduler can report."""
         schedulers = self.facts.schedulers
         if schedulers is None or self.full or not any(dataset.interval for dataset in self.datasets):
             return []

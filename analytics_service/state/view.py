@@ -102,7 +102,7 @@ class View:
     """The state of all datasets at their heads.
 
     Reading a part raises NoSnapshot if its dataset has no snapshot yet, and Superseded if the dataset was rewritten
-    since the head. A part that was read once stays.
+    since the head. Each part is read only once.
     """
 
     def __init__(self, store: Store, heads: Heads, shared: SharedParts) -> None:
@@ -146,7 +146,7 @@ class View:
 
     @locked_cached_property
     def described(self) -> dict[str, Asset]:
-        """Every asset by id; in their present definitions if no snapshot has definitions."""
+        """Every asset by id, as presently defined if no snapshot has definitions."""
         return self.assets if self.shows_assets else read_assets(self._store)
 
     @locked_cached_property
@@ -292,7 +292,7 @@ class View:
         return None if address is None else self.contract(address)
 
     def position(self, address: str) -> Position:
-        """The position of a (lower-case) address. Raises EntityNotFound if it is empty and only some are known."""
+        """The position of a (lower-case) address. Raises EntityNotFound if it is empty and others are unknown."""
         position = self._read("positions", lambda head: read_position(self._store, address, head.at))
         self._require_known(position == Position(address))
         return position
@@ -313,8 +313,8 @@ class View:
         return [arrangement for arrangement in self.arrangements if arrangement.address == address]
 
     def events(self, query: EventQuery) -> EventList:
-        """A page of events. Raises EntityNotFound if the previous event is not among the address's, or all, events; and
-        if only some addresses are known, for a list of all events, or an address without events."""
+        """A page of events. Raises EntityNotFound if the list lacks the previous event. If only some addresses are
+        known, also for the list of all events, and for an address without events."""
         of = query.filter
         if of.address is None and self._knows_some:
             raise EntityNotFound(f"{_OF_SOME} so it cannot show all events. {_ASK}")
@@ -351,7 +351,7 @@ class PastView(View):
         return self.heads.head(dataset)
 
     def require(self, datasets: Iterable[str]) -> None:
-        """Raises EntityNotFound if a dataset had nothing by the moment; it names the first moment when all have."""
+        """Raises EntityNotFound if a dataset had nothing by the moment. The error names the first with data."""
         missing = [dataset for dataset in datasets if _is_empty(self.heads.head(dataset))]
         if missing:
             firsts = [first for dataset in missing if (first := first_moment(self._store, dataset)) is not None]
@@ -367,7 +367,7 @@ class PastView(View):
         """Every asset by id, in the order of ids, even if there were no prices yet.
 
         An end is often found later, so present ends apply, if they are earlier than the snapshot. Present decimals
-        apply, too: decimals never change, so others were a mistake.
+        apply, too: decimals never change, so a difference is a mistake.
         """
         head = self.heads.head(ASSETS_DATASET)
         if not head.version:
@@ -387,7 +387,7 @@ class PastView(View):
 
     @locked_cached_property
     def market_prices(self) -> Prices:
-        """The prices in the snapshot of markets; None for a missing price if an earlier snapshot had one."""
+        """The prices in the snapshot of markets; None for a missing price that an earlier snapshot had."""
         prices = self._read("markets", lambda head: read_market_prices(self._store, head.at))
         lacking = [
             asset_id
@@ -444,7 +444,7 @@ class Views:
         return all(head.is_current(newest.get(head.dataset)) for head in heads)
 
     def wait_for_rewrite(self) -> None:
-        """Return after another look at the ledger, when data was rewritten while it was read.
+        """Wait for another look at the ledger, after a rewrite during a read.
 
         Raises BeingCorrected when the deadline has passed.
         """

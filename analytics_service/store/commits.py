@@ -1,4 +1,4 @@
-"""Commits of jobs and backfills: the rows that they append, replace or backdate, and how these are written.
+"""Commits of jobs and backfills: the rows to append, replace or backdate, and how to write them.
 
 Instants and version identify a commit. Its rows become visible with its last step, when the ledger lists them. So a
 commit that dies half-way shows nothing, and two commits for one instant never mix. An overtaken commit writes nothing
@@ -49,7 +49,7 @@ from analytics_service.store.schema import (
     unapplied_migrations,
 )
 
-# The subqueries of `read_commit_base`, and a version greater than that of any commit.
+# The subqueries of `read_commit_base`, and a version greater than any commit's.
 _PARTS = ("read_head", "read_owner", "read_migrations", "make_version", "count_orphans")
 _NO_VERSION = 2**64 - 1
 
@@ -60,9 +60,9 @@ class Overtaken(StoreUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """A snapshot: the state of a dataset as of `at`. No frame has a `version`.
+    """A snapshot: the state of a dataset as of `at`. Its rows lack `version`.
 
-    `observations` of the dataset's histories have instants of their own. `rows` are the snapshot's rows by table, and
+    `observations` of the dataset's histories have their own instants. `rows` are the snapshot's rows by table, and
     `changes` rows with `observed_at`, possibly millions. `ledger` has fields of LedgerRow that only the dataset knows.
     """
 
@@ -77,8 +77,8 @@ class Appended:
 class Replaced:
     """Rows by table, without `version`, that replace stored rows with the same key, whatever their time.
 
-    `removed` has the keys of observations to delete. If it is None, a commit that replaces snapshots deletes the
-    observations of these that it does not make again. `changes_past`: the rows change answers about the past.
+    `removed` has the keys of observations to delete. If it is None, a commit that replaces snapshots deletes all their
+    observations that it does not add again. `changes_past`: the rows change answers about the past.
     """
 
     rows: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Backdated:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Snapshots that become visible together, oldest first, all with the same tables, and the rows that come along."""
+    """Snapshots that become visible together, oldest first, all with the same tables, and other rows."""
 
     appended: Sequence[Appended]
     replaced: Replaced = field(default_factory=Replaced)
@@ -112,7 +112,7 @@ class Commit:
 
     def tables(self) -> "_Tables":
         """All other rows with their tables; rows of snapshots have their instant. Changes come in batches. All else is
-        encoded at once, so that a value that cannot be stored is found before anything is written."""
+        encoded at once, so that a value that cannot be stored fails before anything is written."""
         snapshots = ((table.name, rows_of(self.appended, table)) for table in self.appended[0].rows)
         return chain([*self.replaced.rows.items(), *snapshots], self._changes())
 
@@ -148,7 +148,7 @@ class CommitBase:
     without its count of rewrites, the store's owner (rule 8.7, one source), and the version of the commit.
 
     `present` is the head without snapshots from the future (rule 8.16, future snapshots). Dead commits may have left
-    orphaned observations in the day before it: `left` is the oldest of these or None, and `left_count` their number.
+    orphaned observations in the day before it: `left` is the oldest orphan or None, and `left_count` their number.
     Rollups do not include them yet.
     """
 
@@ -186,9 +186,9 @@ def begin(store: Store, dataset: str, start: int, end: int) -> CommitBase:
 def commit(store: Store, changes: Commit, provenance: Provenance, base: CommitBase) -> None:
     """Write a commit. It becomes visible at once, or not at all if it dies half-way (rules 8.1 to 8.5).
 
-    Snapshots that replace others replace all their observations, except those that imports have brought.
-    SourceMismatch, with nothing written, if the data must not join the store (rule 8.7). Overtaken, with nothing shown,
-    if another process was faster.
+    Snapshots that replace others replace all their observations, except imported observations. SourceMismatch, with
+    nothing written, if the data must not join the store (rule 8.7). Overtaken, with nothing shown, if another process
+    was faster.
     """
     runs = _ledger_rows(changes, provenance, base)
     is_removing = changes.replaced.removed is not None and changes.replaced.removed.height > 0
@@ -223,8 +223,8 @@ def _is_rewrite(runs: Sequence[LedgerRow], provenance: Provenance, head: Head | 
 def _append(writer: "_Writer", changes: Commit, tables: _Tables) -> None:
     """Write in place, the ledger last.
 
-    If the oracle lags, or a dead commit has left orphans, observations may be older than the head. Then the rollups
-    since are recomputed, and the commit counts as a finished rewrite.
+    If the oracle lags, or a dead commit has left orphans, observations may be older than the head. Then rollups from
+    these observations on are recomputed, and the commit counts as a finished rewrite.
     """
     store, dataset = writer.store, writer.base.dataset
     first = min(run.first_observed_at for run in writer.runs)
@@ -266,8 +266,8 @@ def _rewrite(writer: "_Writer", changes: Commit, tables: _Tables, provenance: Pr
 
 
 def unobserved_keys(store: Store, dataset: str, seconds: Sequence[int], observations: pl.DataFrame) -> pl.DataFrame:
-    """The keys of observations that snapshots (unix seconds) have stored and that `observations` lack. Imported
-    observations are not among them."""
+    """The keys of observations that snapshots (unix seconds) have stored and that `observations` lack, without imported
+    observations."""
     observed = read_observed_at(store, dataset, seconds).filter(~pl.col("imported"))
     return observed.join(observations, on=KEY, how="anti").select(KEY)
 
@@ -281,7 +281,7 @@ def _backdate(store: Store, dataset: str, backdated: Backdated) -> None:
 
 
 def _ledger_rows(changes: Commit, provenance: Provenance, base: CommitBase) -> list[LedgerRow]:
-    """The ledger rows of the snapshots. Replaced rows with a time count with the last snapshot."""
+    """The ledger rows of the snapshots. The last snapshot counts replaced rows with a time."""
     timed = [rows for rows in changes.replaced.rows.values() if any(name in rows.columns for name in TIMES)]
     frames = [[snapshot.observations] for snapshot in changes.appended]
     frames[-1] += timed
@@ -342,7 +342,7 @@ class _Writer:
             raise self._overtaken()
 
     def complete(self, table: str | None) -> None:
-        """List the snapshots in the ledger. `table` is one that has rows of theirs, if any. Overtaken, with nothing
+        """List the snapshots in the ledger. `table`, if any, has rows of these snapshots. Overtaken, with nothing
         shown, if another process was faster; OtherShards if the cluster's shards are not the store's."""
         require_shards(self.store)
         conditions = ["check_nothing_added", *(["check_no_later_run"] if table else [])]

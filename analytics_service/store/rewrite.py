@@ -2,9 +2,8 @@
 
 A rewrite is atomic. It first writes observations, definitions of assets and ledger rows into staging tables. It writes
 rows of other tables directly: nobody reads them before the ledger lists their commit. An announced rewrite is always
-completed; meanwhile readers reject everything that they read of its dataset. The writer holds the write lock
-throughout, and checks it before each step. The next holder completes the rewrite of a dead writer; every step may be
-repeated:
+completed; meanwhile readers discard what they read of its dataset. The writer holds the write lock throughout, and
+checks it before each step. The next holder completes the rewrite of a dead writer; every step may be repeated:
 
 | staging tables | announcement | state of the rewrite | next step                             |
 |----------------|--------------|----------------------|---------------------------------------|
@@ -77,13 +76,13 @@ class Staging:
         self._events = [EVENTS] if dataset == "loans" else []
         self._added = OBSERVATIONS + self._suffix
         self.removed = f"{self._added}_removed"
-        # By staging table, the table whose columns it has.
+        # The table whose columns each staging table has.
         self._tables = {table + self._suffix: table for table in (*_STAGED, *self._events)}
         self._tables[self.removed] = OBSERVATIONS
         self._forgotten: list[LedgerRow] = []
 
     def require_room(self, rows: int) -> None:
-        """DiskFull without room for `rows` rows."""
+        """DiskFull if `rows` rows do not fit."""
         self._store.require_room(2**20 + rows * _BYTES_OF_ROW)
 
     def create(self) -> None:
@@ -256,7 +255,7 @@ def write_definitions(store: Store, assets: pl.DataFrame, what: str) -> None:
 
 def show_assets(store: Store) -> None:
     """Make added definitions visible, even of assets without prices: the head of prices, with which assets are shown,
-    gets a version above theirs. Nothing else of that dataset changes."""
+    gets a version above theirs. The dataset does not change otherwise."""
     store.run("show_assets", dataset=ASSETS_DATASET, version=new_version(store))
     store.run("announce_assets", dataset=ASSETS_DATASET)
 
@@ -266,7 +265,7 @@ def correction(
     store: Store, dataset: str, what: str, retry: Retries = ONCE, *, patience: float = PATIENCE
 ) -> Iterator[WriteLock]:
     """Hold the write lock during the block. First completes or drops the rewrites of dead writers. CorrectionInProgress
-    as from `write_lock`."""
+    like `write_lock`."""
     with write_lock(store, dataset, what, retry, patience=patience) as lock:
         retry(lambda: _complete(store, lock))
         yield lock
@@ -285,8 +284,8 @@ def staging(
     """Staging tables for the duration of the block, which holds the write lock. They remain if the rewrite was
     announced and has not finished.
 
-    `what` describes the rewrite to people, and `expected` is its number of rows, as far as known: DiskFull without room
-    for them. The default `version` is above those of all stored rows. CorrectionInProgress as from `write_lock`.
+    `what` describes the rewrite to people, and `expected` is its number of rows, if known: DiskFull if they do not fit.
+    The default `version` is above all stored versions. CorrectionInProgress like `write_lock`.
     """
     with correction(store, dataset, what, retry) as lock:
         staged = Staging(store, dataset, version or retry(lambda: new_version(store)), lock)
@@ -324,8 +323,8 @@ def _put_in_place(store: Store, staged: Staging, retry: Retries) -> None:
 
 
 def complete_interrupted(store: Store, last_error: str = "") -> str:
-    """Complete rewrites whose writers have died, unless another process holds the write lock and so will do it. Returns
-    the error, or an empty string, and logs an error other than `last_error`."""
+    """Complete rewrites whose writers have died, unless another process holds the write lock and so completes them.
+    Returns the error, or an empty string, and logs an error other than `last_error`."""
     try:
         if read_ledger(store).open:
             what = "completion of an interrupted correction"

@@ -2,8 +2,8 @@
 
 The commit that closes a rollup computes it, and each commit that changes its observations recomputes it: after the
 commit's rows are in place, and before the ledger lists the commit. 15min rollups are computed from observations, days
-from these, and months from days, so closing a month reads some thirty rollups of each series. The watermark of a
-dataset's rollups is its newest observation in the ledger; the commit after a dead one starts there.
+from 15min rollups, and months from days, so closing a month reads some thirty rollups of each series. The watermark of
+a dataset's rollups is its newest observation in the ledger; the commit after a dead commit starts there.
 """
 
 from collections import Counter
@@ -20,8 +20,8 @@ from analytics_service.store.mutations import delete_rows
 ROLLUPS = "rollup"
 FIFTEEN_MINUTES = 900
 # Limits of a statement that computes rollups: rows, so that it ends soon; and seconds from its first to its last day,
-# because an INSERT may write to at most 100 partitions, and each month is a partition. A statement also reads days in
-# between that need no computation, if they have fewer rows than are worth another statement.
+# because an INSERT may write to at most 100 partitions, and each month is a partition. A statement also reads the days
+# in between, unless they have enough rows to be worth another statement.
 _ROWS_AT_ONCE = 4_000_000
 _SECONDS_AT_ONCE = 5 * 366 * DAY
 _ROWS_BETWEEN = 100_000
@@ -36,8 +36,8 @@ class Span:
 
 
 def close_rollups(store: Store, histories: Sequence[str], start: int, end: int) -> None:
-    """Compute the rollups that observations in [start, end) (unix seconds) close: all before are closed as of `start`,
-    and the newest of all is just before `end`. Call it once the rows are in place. Safe to repeat."""
+    """Compute the rollups that observations in [start, end) (unix seconds) close. Rollups closed before `start` exist;
+    the newest observation is just before `end`. Call it once the rows are in place. Safe to repeat."""
     _compute(store, dict.fromkeys(histories, ()), start, end, version=0, removed="")
 
 
@@ -52,8 +52,8 @@ class TouchedRollups:
 
 
 def compute_touched(store: Store, histories: Sequence[str], touched: TouchedRollups, start: int, end: int) -> None:
-    """Do as `close_rollups` does, and compute all rollups that contain observations which a rewrite added or removed.
-    Call it once observations are in place. Deletes rollups of removed observations first: they may become empty."""
+    """Like `close_rollups`, and compute all rollups with observations that a rewrite added or removed. Call it once
+    observations are in place. Deletes rollups of removed observations first: they may become empty."""
     days = _days(store, touched)
     if touched.removed:
         rollups = named_query("list_rollups_of_observation", ())
@@ -66,7 +66,7 @@ def compute_touched(store: Store, histories: Sequence[str], touched: TouchedRoll
 def _compute(
     store: Store, days: Mapping[str, Sequence[int]], start: int, end: int, *, version: int, removed: str
 ) -> None:
-    """Compute the rollups that close, and those in `days` (by history) with observations of `version` or removed
+    """Compute the rollups that close, and rollups in `days` (by history) with observations of `version` or removed
     observations."""
     closing = closing_span(start, end)
     touched_by_removed = named_query("find_touched_15min", {"removed": removed}) if removed else ""
@@ -101,7 +101,7 @@ def _day_start(second: int) -> int:
     return floor_to_width(second, DAY)
 
 
-# Widths beyond 15 minutes, each computed from the one before, with the start of the rollup that contains a second.
+# Widths beyond 15 minutes, each computed from the width before it, with the start of the rollup that contains a second.
 _WIDER: Mapping[str, Callable[[int], int]] = {"day": _day_start, "month": month_start}
 
 

@@ -129,7 +129,7 @@ def test_operators_are_told_of_anomalies_and_of_lost_prices(settings: Settings, 
         assert (watched.queries["count_anomalies"], watched.queries["read_last_rows"]) == (1, 1)
     lost_price = {"asset_id": ONE, "symbol": "ONE", "newest": "2025-02-28T11:00:00Z", "age_seconds": 90_030}
     assert health["lost_prices"] == document["lost_prices"] == [lost_price]
-    unknown = "no recent price of ONE (last 2025-02-28T11:00:00Z): sums in USD and health that need one are null"
+    unknown = "no recent price of ONE (last 2025-02-28T11:00:00Z): sums in USD and health that need it are null"
     assert unknown in health["faults"]
     assert unknown in document["faults"]
     assert health["anomalies_last_day"] == document["anomalies_last_day"] == gauges["analytics_anomalies"] == 1

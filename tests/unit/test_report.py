@@ -139,7 +139,7 @@ def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
         "healthy": False,
         "faults": [
             "there is no snapshot of rates yet",
-            "no recent price of BBB (last 2026-02-27T12:00:00Z): sums in USD and health that need one are null",
+            "no recent price of BBB (last 2026-02-27T12:00:00Z): sums in USD and health that need it are null",
         ],
         "at": "2026-03-01T12:00:00Z",
         "simulated": True,
