@@ -35,7 +35,12 @@ export function tile(name, value, span, { values, end, compared = change }, belo
  * series.js, the others are the buckets of a history. */
 export function spanOf({ since = null }, { t, range }, route) {
   const from = (first) => (first > 0 ? t[first] ?? range.end : since);
-  return (first) => (from(first) === null ? `over ${rangeName(route)}` : `since ${time(from(first), route.tz)}`);
+  return (first) => (from(first) === null ? `over ${rangeName(route)}` : `since ${today(time(from(first), route.tz), route.tz)}`);
+}
+
+/** A time without its date, if that is today's: one line of a tile has no more room. */
+function today(at, tz) {
+  return at.startsWith(time(Date.now() / 1000, tz).slice(0, 10)) ? at.slice(11) : at;
 }
 
 /** A tile with a value and notes. */
