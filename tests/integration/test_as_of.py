@@ -272,7 +272,7 @@ def test_changes_are_from_what_the_path_shows_so_long_before(prices: Prices, sto
 def test_malformed_changes_are_refused(recorded: Recorded) -> None:
     client = recorded.client()
     for changes, why in (
-        ("24h,24h", "twice"),
+        ("24h,24h", "repeats"),
         ("24", "a number and a unit"),
         ("0d", "a number and a unit"),
         ("1s", "units are min, h, d, w, m, y"),

@@ -239,7 +239,7 @@ def flipped(member: str, content: bytes) -> bytes:
     [
         (with_migration(999, "0999_later.sql", "0" * 64), r"0999_later\.sql.*newer version"),
         (with_migration(2, "0002_ledger.sql", "0" * 64), r"Migration 0002_ledger\.sql was changed"),
-        (with_migration(1, "0001_other.sql", "0" * 64), "an unreleased version before 1.0.0"),
+        (with_migration(1, "0001_other.sql", "0" * 64), "An unreleased version before 1.0.0"),
         (lambda name, content: b"{}" if name == MANIFEST else content, "is not a complete backup of this service"),
         (flipped, "the files of table observation differ from what was written"),
         (lambda name, content: b"" if name == "tables/.backup" else content, "ClickHouse reports an error: "),

@@ -1051,7 +1051,7 @@ def test_another_version_of_chdb_is_refused_in_plain_words(
     with pytest.raises(EmbeddedServerError) as refused, clickhouse(own, "pytest"):
         pass
     message = str(refused.value)
-    assert "chdb-core is 25.1.0" in message
+    assert "chdb-core has version 25.1.0" in message
     assert "pip install 'analytics-service[embedded]'" in message
     assert "ANALYTICS_CLICKHOUSE_URL" in message
 

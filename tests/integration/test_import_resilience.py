@@ -62,7 +62,7 @@ def test_an_import_gives_up_after_half_a_minute_and_says_how_to_continue(setting
     path = prices_file(tmp_path, [(IDS[0], 100, "1")])
     with (
         closing(flaky(settings, failures=1000)) as store,
-        pytest.raises(StoreUnavailable, match="Run the same command again"),
+        pytest.raises(StoreUnavailable, match="run the same command again"),
     ):
         run(store, path, wait=pauses.append)
     assert 20 <= sum(pauses) <= 40

@@ -306,7 +306,7 @@ def test_a_price_of_the_far_future_is_left_out_and_holds_up_nothing(
     query = "SELECT asset_id, value_exact FROM price ORDER BY asset_id"
     assert client.query(query).result_rows == [("token;ahead", Decimal(2)), ("token;busy", Decimal(1))]
     assert "prices: observed_at of token;never is 2106-02-07T06:28:15Z, which cannot be true." in caplog.text
-    with pytest.raises(SourceError, match="quotes no prices"):
+    with pytest.raises(SourceError, match="quotes no valid prices"):
         take_snapshot(PRICES, Oracle(never=(2 * 86_400, "3")), store, NOON + HOUR)
 
 

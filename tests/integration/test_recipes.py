@@ -452,7 +452,7 @@ INDEXED = "block_time AS time, action, borrower AS address, symbol, amount AS un
 @pytest.mark.parametrize(
     ("file", "columns", "priced", "expected"),
     [
-        ("w01_decimals_events.csv", "*", "--new-assets", r"lacks the columns time, .* has 'timestamp', .*recipes"),
+        ("w01_decimals_events.csv", "*", "--new-assets", r"lacks the columns time, .* columns 'timestamp', .*recipes"),
         ("w01_decimals_events.csv", ROWS, "--new-assets", "needs the decimals of USDC"),
         # 1,500.5 at 1.0001 USD, and 2.5 at 2,352.12 USD.
         ("w01_decimals_events.csv", ROWS, "--assets assets.csv",

@@ -155,7 +155,7 @@ def test_imported_prices_reach_what_follows_from_them(
     assert "`analytics-service jobs recompute --start 2025-02-27T23:30:00Z --end 2025-02-28T00:00:00Z`" in said
     suggested = said.split("`")[1].split()[1:]
     said = CliRunner().invoke(cli, [*suggested, "--dry-run"], env=env).output
-    assert re.search("compute again: 2 snapshots of markets, .*1 snapshots? of positions,", said)
+    assert re.search("To recompute: 2 snapshots of markets, .*1 snapshots? of positions,", said)
     assert "the sums of loans from then on," in said
     assert seen(client) != seen(truth[1])
     said = CliRunner().invoke(cli, suggested, env=env).output
