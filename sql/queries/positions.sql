@@ -8,23 +8,24 @@ FROM
     SELECT {columns}, closed
     FROM position_change
     WHERE address IN {addresses:Array(String)}
-      AND observed_at <= toDateTime({at:UInt32}, 'UTC')
-      AND (observed_at, version) IN
-      (
-          SELECT at, version
-          FROM snapshot
-          WHERE dataset = 'positions'
-            AND at IN
-            (
-                SELECT observed_at
-                FROM position_change
-                WHERE address IN {addresses:Array(String)} AND observed_at <= toDateTime({at:UInt32}, 'UTC')
-            )
-      )
+      AND observed_at <= toDateTime({last:UInt32}, 'UTC')
+      AND (observed_at, version) IN ({commits})
     ORDER BY {key}, observed_at DESC
     LIMIT 1 BY {key}
 )
 WHERE NOT closed
+
+-- name: find_commits_of_addresses
+-- The snapshots, and their versions, in which rows of addresses may have been written, up to an instant.
+SELECT at, version
+FROM snapshot
+WHERE dataset = 'positions'
+  AND at IN
+  (
+      SELECT observed_at
+      FROM position_change
+      WHERE address IN {addresses:Array(String)} AND observed_at <= toDateTime({last:UInt32}, 'UTC')
+  )
 
 -- name: list_borrowing_items
 -- The collateral, debt and stakes of the borrow accounts of a range of addresses at an instant. Rows count once the
@@ -62,20 +63,9 @@ LIMIT 1 BY {key}, greatest(observed_at, toDateTime({start:UInt32}, 'UTC'))
 -- the last part ends at `last`. Rows count once the ledger lists their commit.
 SELECT {columns}, closed, observed_at
 FROM position_change
-WHERE address = {address:String}
+WHERE address IN {addresses:Array(String)}
   AND observed_at <= toDateTime({last:UInt32}, 'UTC')
-  AND (observed_at, version) IN
-  (
-      SELECT at, version
-      FROM snapshot
-      WHERE dataset = 'positions'
-        AND at IN
-        (
-            SELECT observed_at
-            FROM position_change
-            WHERE address = {address:String} AND observed_at <= toDateTime({last:UInt32}, 'UTC')
-        )
-  )
+  AND (observed_at, version) IN ({commits})
 ORDER BY {key}, observed_at DESC
 LIMIT 1 BY {key}, roundDown(toUnixTimestamp(observed_at), {starts:Array(UInt32)})
 

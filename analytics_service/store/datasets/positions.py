@@ -21,6 +21,7 @@ from analytics_service.clickhouse.columns import (
     select_list,
 )
 from analytics_service.clickhouse.connection import Store
+from analytics_service.clickhouse.queries import named_query
 from analytics_service.market.instants import from_unix
 from analytics_service.market.kinds import (
     Address,
@@ -204,8 +205,12 @@ def _others(positions: Iterable[Position]) -> Iterator[_Item]:
 
 def read_items(store: Store, addresses: Sequence[str], at: int) -> pl.DataFrame:
     """The open items of (lower-case) addresses at a unix second, in the columns of ITEM and the order of ITEM_KEY."""
-    rows = store.query("list_position_items", _PLACEHOLDERS, addresses=list(addresses), at=at)
+    rows = store.query("list_position_items", _with_commits(), addresses=list(addresses), last=at)
     return rows.select(pl.col(name).cast(dtype) for name, dtype in schema_of(ITEM_COLUMNS).items())
+
+
+def _with_commits() -> dict[str, str]:
+    return {**_PLACEHOLDERS, "commits": named_query("find_commits_of_addresses", ())}
 
 
 def read_borrowing(store: Store, at: int) -> Iterator[pl.DataFrame]:
@@ -327,7 +332,8 @@ def read_position(store: Store, address: str, at: int) -> Position:
 def read_positions(store: Store, address: str, seconds: Sequence[int]) -> list[Position]:
     """The positions of a (lower-case) address at ascending unix seconds, each as from `read_position`."""
     starts = [0, *(second + 1 for second in seconds[:-1])]
-    rows = store.query("list_position_changes", _PLACEHOLDERS, address=address, starts=starts, last=seconds[-1])
+    bound = {"addresses": [address], "starts": starts, "last": seconds[-1]}
+    rows = store.query("list_position_changes", _with_commits(), **bound)
     rows = rows.sort("observed_at").with_columns(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
     changes = deque(rows.select("observed_at", "closed", pl.struct(ITEM_KEY), pl.struct(POSITION_COLUMNS)).rows())
     items: dict[tuple[Any, ...], tuple[Any, ...]] = {}
