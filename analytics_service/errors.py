@@ -25,15 +25,15 @@ class QuorumPending(StoreUnavailable):
 class Busy(StoreUnavailable):
     """The deadline passed before a request got a query slot or its query ended."""
 
-    def __init__(self) -> None:
-        super().__init__("The service is busy. Try again in a few seconds.")
+    def __init__(self, message: str = "The service is busy. Try again in a few seconds.") -> None:
+        super().__init__(message)
 
 
 class BeingCorrected(Busy):
     """The deadline passed while a correction held back the history that a request must read."""
 
     def __init__(self) -> None:
-        AnalyticsError.__init__(self, "History is being corrected, which may take minutes. Try again later.")
+        super().__init__("History is being corrected, which may take minutes. Try again later.")
 
 
 class DiskFull(StoreUnavailable):

@@ -68,7 +68,7 @@ def count_noun(count: int) -> str:
     return "row" if count == 1 else "rows"
 
 
-_ROWS = 3
+_FIRST = 3
 _DESCRIBE = "New assets have no decimals yet, which events need. Set them with `analytics-service import assets`."
 
 
@@ -180,7 +180,7 @@ def _understood(content: Loaded) -> Iterator[str]:
     if beside:
         yield f"Skipped columns: {', '.join(beside)}. --candles imports them, at seconds within each interval."
     yield "First rows as stored:"
-    values = decimal_strings(rows["value"].head(_ROWS))
+    values = decimal_strings(rows["value"].head(_FIRST))
     for asset_id, second, value in zip(rows["asset"], rows["observed_at"], values, strict=False):
         yield f"  {format_instant(from_unix(second))}  {value}  {asset_id}".rstrip()
 
@@ -207,9 +207,6 @@ def _outcome(summary: Summary, history: History, settings: Settings, *, dry_run:
     else:
         many = f"{summary.observations:,} value{'' if summary.observations == 1 else 's'}"
         yield f"Written into {store_location(settings)}: {many} of {history.name.replace('_', ' ')}."
-
-
-_FIRST = 3
 
 
 @click.command("events")

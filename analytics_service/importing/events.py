@@ -198,6 +198,6 @@ def _sums(store: Store, changes: EventChanges, first: int) -> SumChanges:
     ticks = {first: TOTALS}
     start = unsettled_from(store, first)
     try:
-        return changed_sums(store, start, changes, ticks=ticks, refused=UserError)
+        return changed_sums(store, start, changes, ticks=ticks)
     except OutOfRange as error:
         raise UserError(f"Sums of the events cannot be stored: {error} Correct the events' values.") from error

@@ -278,7 +278,7 @@ def _until_observed(store: Store, ranges: Sequence[_Range]) -> Mapping[_Range, i
         bound = {
             "histories": [each.history for each in some],
             "ids": [each.asset_id for each in some],
-            "untils": [each.end for each in some],
+            "ends": [each.end for each in some],
         }
         next_at |= {row[:3]: row[3] for row in store.query("find_observed_after", (), **bound).iter_rows()}
     return {each: next_at.get((each.history, each.asset_id, each.end), FOREVER + 1) - 1 for each in ranges}
@@ -362,13 +362,13 @@ def _uncounted_observations(
     """Observations that no rollup summarizes, or only lost rollups, until they are written again."""
     (start, last), before = part.span, part.began_before
     lost = {each.partition for each in broken if each.table == ROLLUPS}
-    for dataset, end in store.query("find_written_until", (), before=before, moment=part.found_at).iter_rows():
-        first, end = max(start, _summarized_until(end + 1, part.partition, lost)), min(end, last)
-        bound = {"dataset": dataset, "first": first, "last": end, "before": before}
-        if first > end or not store.query("check_written_before", (), **bound).item():
+    for dataset, written in store.query("find_written_until", (), before=before, moment=part.found_at).iter_rows():
+        first, newest = max(start, _summarized_until(written + 1, part.partition, lost)), min(written, last)
+        bound = {"dataset": dataset, "first": first, "last": newest, "before": before}
+        if first > newest or not store.query("check_written_before", (), **bound).item():
             continue
         for name in names_of(dataset):
-            following = store.query("find_all_observed_after", history=name, after=end).item()
+            following = store.query("find_all_observed_after", history=name, after=newest).item()
             span = (first, following - 1 if following else FOREVER)
             # Without its rollups, the month's series are unknown.
             yield dataset, Loss(name, *((0, FOREVER) if _fifteen_minutes(part.partition) in lost else span))

@@ -116,7 +116,7 @@ WHERE (address, at, uuid) IN
     (
         SELECT address, at, uuid
         FROM event_version
-        WHERE action = 'borrow' AND usd IS NULL AND at <= toDateTime({end:UInt32}, 'UTC')
+        WHERE action = 'borrow' AND usd IS NULL AND at < toDateTime({end:UInt32}, 'UTC')
     )
   AND action = 'borrow'
   AND usd IS NULL

@@ -80,11 +80,6 @@ def series_of(history: History, asset_ids: Iterable[str]) -> list[Series]:
     return [(history.name, asset_id) for asset_id in (TOTAL, *(asset_ids if history.by_asset else ()))]
 
 
-def action_of(history: History) -> Action:
-    """The action of the events that a history sums."""
-    return next(action for action, of in SUMMED.items() if of is history)
-
-
 def summed_seconds(changes: EventChanges) -> set[int]:
     """The unix seconds at which changed events change sums."""
     return {event.second for event in _summed([*changes.before, *changes.after])}
@@ -120,7 +115,7 @@ def read_loans(store: Store, at: int) -> Loans:
     """The loans as of a unix second, at most the dataset's newest observation; assets in the order of ids."""
     values = read_last_sums(store, at)
     by_asset = {asset_id: usd for (name, asset_id), usd in values.items() if name == LOANS.name}
-    unpriced = sum(store.query("count_unpriced_loans", end=at)["count"])
+    unpriced = sum(store.query("count_unpriced_loans", end=at + 1)["count"])
     return Loans(by_asset.pop(TOTAL, ZERO), by_asset, values.get((FLASH_LOANS.name, TOTAL), ZERO), unpriced)
 
 
@@ -131,9 +126,8 @@ def changed_sums(
     *,
     stated: Mapping[int, Sums] | None = None,
     ticks: Mapping[int, Iterable[Series]] | None = None,
-    refused: type[UserError] = UserError,
 ) -> SumChanges:
-    """Changes of the stored observations from a second on. `refused` is raised if a sum would decrease.
+    """Changes of the stored observations from a second on. UserError if a sum would decrease.
 
     `changes` are changes of stored events since. `stated` has values by second: events after a source's first
     statement count in the statements only. At `ticks`, series begin that have no value yet.
@@ -177,7 +171,7 @@ def changed_sums(
     try:
         own = {(key, second): usd for key, second, usd in sums_over_time(before, additions, given, due)}
     except Decrease as fall:
-        raise refused(_describe_decrease(fall, stated)) from None
+        raise UserError(_describe_decrease(fall, stated)) from None
     changed = {key: usd for key, usd in own.items() if stored.get(key) != usd}
     changed |= {(key, second): usd for second, values in stated.items() for key, usd in values.items()}
     return SumChanges(_frame(changed), _frame(dict.fromkeys(stored.keys() - own.keys(), ZERO)).select(KEY))
