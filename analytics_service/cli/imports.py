@@ -34,6 +34,23 @@ from analytics_service.store.datasets.histories import HISTORIES, PRICES, Histor
 from analytics_service.store.ledger import first_moment, read_state
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_FIRST = 3
+_DESCRIBE = "New assets have no decimals yet, which events need. Set them with `analytics-service import assets`."
+_COLUMNS = ("time", "asset_column", "value", "asset", "symbol_from", "wide", "candles")
+_OPTIONS = (
+    click.option("--time", metavar="COLUMN", help="Column of times.  [default: time]"),
+    click.option("--value", metavar="COLUMN", help="Column of values.  [default: value]"),
+    click.option("--time-unit", type=click.Choice(list(UNITS)), help="Unit of unix times."),
+    click.option("--time-format", type=value_type(parse_format), metavar="FORMAT", help="As in strptime: %d.%m.%Y."),
+    click.option(
+        "--zone", type=value_type(zone), default="UTC", metavar="ZONE", help="Zone of times without an offset."
+    ),
+    click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal mark."),
+    click.option("--stamp", type=click.Choice(STAMPS), help="Whether a time begins or ends its interval."),
+    click.option("--interval", type=value_type(parse_interval), metavar="LENGTH", help="Such as 15min, 1h, 1d, 1mo."),
+    click.option("--last-wins", is_flag=True, help="Take the later of conflicting rows."),
+)
+_PERCENT = click.option("--percent", is_flag=True, help="Values are in percent: divide them by 100.")
 
 
 def parse_separator(text: str) -> str:
@@ -68,30 +85,12 @@ def count_noun(count: int) -> str:
     return "row" if count == 1 else "rows"
 
 
-_FIRST = 3
-_DESCRIBE = "New assets have no decimals yet, which events need. Set them with `analytics-service import assets`."
-
-
 def _pattern(text: str) -> str:
     if text.count("SYMBOL") != 1:
         raise ValueError("must contain SYMBOL once, in place of the symbol in file names")
     return text
 
 
-_COLUMNS = ("time", "asset_column", "value", "asset", "symbol_from", "wide", "candles")
-_OPTIONS = (
-    click.option("--time", metavar="COLUMN", help="Column of times.  [default: time]"),
-    click.option("--value", metavar="COLUMN", help="Column of values.  [default: value]"),
-    click.option("--time-unit", type=click.Choice(list(UNITS)), help="Unit of unix times."),
-    click.option("--time-format", type=value_type(parse_format), metavar="FORMAT", help="As in strptime: %d.%m.%Y."),
-    click.option(
-        "--zone", type=value_type(zone), default="UTC", metavar="ZONE", help="Zone of times without an offset."
-    ),
-    click.option("--decimal", type=click.Choice([".", ","]), default=".", help="Decimal mark."),
-    click.option("--stamp", type=click.Choice(STAMPS), help="Whether a time begins or ends its interval."),
-    click.option("--interval", type=value_type(parse_interval), metavar="LENGTH", help="Such as 15min, 1h, 1d, 1mo."),
-    click.option("--last-wins", is_flag=True, help="Take the later of conflicting rows."),
-)
 _ASSETS = (
     click.option("--asset-column", metavar="COLUMN", help="Column of assets.  [default: asset]"),
     click.option("--asset", metavar="ASSET", help="Symbol or id of the asset of all rows."),
@@ -102,7 +101,6 @@ _ASSETS = (
     click.option("--candles", is_flag=True, help="Import open, high, low and close."),
     click.option("--new-assets", is_flag=True, help="Make an asset native;SYMBOL for each new symbol."),
 )
-_PERCENT = click.option("--percent", is_flag=True, help="Values are in percent: divide them by 100.")
 
 
 def history_command(history: History) -> click.Command:

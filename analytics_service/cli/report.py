@@ -32,6 +32,10 @@ _FIRST_ANSWER = 5.0
 _ALL_ANSWERS = 20.0
 _HTTP_ANSWER = 1.0
 _OK = http.client.OK
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+# Number of lost prices that are listed.
+_MOST_PRICES = 20
+_HEADINGS = ("dataset", "newest snapshot", "age", "gaps, 24 h", "last error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +117,6 @@ def _answers(bind: str, path: str) -> int:
         return 0
     finally:
         connection.close()
-
-
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-# Number of lost prices that are listed.
-_MOST_PRICES = 20
-_HEADINGS = ("dataset", "newest snapshot", "age", "gaps, 24 h", "last error")
 
 
 def as_json(status: Status) -> str:

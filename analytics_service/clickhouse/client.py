@@ -1,4 +1,4 @@
-"""Makes the client of ClickHouse, with the settings that the cluster layout needs."""
+"""Makes the client of ClickHouse, with the settings that the cluster layout needs; pings a server."""
 
 import os
 import ssl
@@ -38,6 +38,8 @@ _CONNECT_SECONDS = 4
 # To close old connections, the driver keeps every pool for ever, even pools of failed attempts to connect, and fails at
 # exit if a thread adds one. ClickHouse itself closes a connection that is idle, or has had 10,000 requests.
 common.set_setting("max_connection_age", 0)
+# Part of ClickHouse's answer to HTTP on its native port.
+_NATIVE_PORT = b"clickhouse-client"
 
 
 class Pools(urllib3.PoolManager):
@@ -139,10 +141,6 @@ def _layout_of(client: Client, settings: Settings) -> Cluster:
 def _row(client: Client, query: str, **parameters: str) -> Sequence[Any]:
     (row,) = client.query(named_query(query, ()), parameters).result_rows
     return row
-
-
-# Part of ClickHouse's answer to HTTP on its native port.
-_NATIVE_PORT = b"clickhouse-client"
 
 
 def ping(pools: urllib3.PoolManager, url: str, seconds: float) -> None:

@@ -28,6 +28,27 @@ from analytics_service.errors import (
 
 ANY_FAILURE = (Exception, PanicException)
 """Caught by threads that continue after a failure. Panics of Polars do not derive from Exception."""
+_T = TypeVar("_T")
+# Transient errors of the server: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
+# NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
+_PASSING = frozenset({159, 202, 209, 210, 236, 241, 242, 252})
+# Transient errors of other servers of a cluster, or of ClickHouse Keeper: ALL_CONNECTION_TRIES_FAILED, NO_ZOOKEEPER,
+# TOO_FEW_LIVE_REPLICAS, UNKNOWN_STATUS_OF_INSERT, KEEPER_EXCEPTION, and ATTEMPT_TO_READ_AFTER_EOF if a server ends
+# while it answers.
+_PASSING_ELSEWHERE = frozenset({32, 225, 279, 285, 319, 999})
+# UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, which wrote nothing, and REPLICA_IS_NOT_IN_QUORUM.
+_QUORUM = {286: "is still busy with another INSERT into the table", 289: "lacks rows of other replicas"}
+# UNFINISHED, and its message if only replicas that do not answer are left.
+_UNFINISHED, _INACTIVE = 341, "some replicas are inactive"
+# UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED.
+_REFUSED_USER = frozenset({192, 193, 194, 516})
+# UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is missing or old.
+_NO_SCHEMA = frozenset({47, 60, 81})
+# NOT_ENOUGH_SPACE, and the message of other errors if the disk is full.
+_DISK_FULL, _NO_SPACE = 243, "No space left on device"
+# The server's reason for refusing a statement within the driver's message, and the number of characters shown.
+_REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
+_REASON_CHARACTERS = 500
 
 
 class Reporter(Protocol):
@@ -38,9 +59,6 @@ class Reporter(Protocol):
 
     def advance(self, count: int) -> None:
         """`count` more units of the stage are done."""
-
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,27 +106,6 @@ class Retries:
 
 # Calls without retrying.
 ONCE = Retries()
-
-# Transient errors of the server: TOO_MANY_SIMULTANEOUS_QUERIES, TIMEOUT_EXCEEDED, SOCKET_TIMEOUT,
-# NETWORK_ERROR, ABORTED (shutting down), MEMORY_LIMIT_EXCEEDED, TABLE_IS_READ_ONLY, TOO_MANY_PARTS.
-_PASSING = frozenset({159, 202, 209, 210, 236, 241, 242, 252})
-# Transient errors of other servers of a cluster, or of ClickHouse Keeper: ALL_CONNECTION_TRIES_FAILED, NO_ZOOKEEPER,
-# TOO_FEW_LIVE_REPLICAS, UNKNOWN_STATUS_OF_INSERT, KEEPER_EXCEPTION, and ATTEMPT_TO_READ_AFTER_EOF if a server ends
-# while it answers.
-_PASSING_ELSEWHERE = frozenset({32, 225, 279, 285, 319, 999})
-# UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE, which wrote nothing, and REPLICA_IS_NOT_IN_QUORUM.
-_QUORUM = {286: "is still busy with another INSERT into the table", 289: "lacks rows of other replicas"}
-# UNFINISHED, and its message if only replicas that do not answer are left.
-_UNFINISHED, _INACTIVE = 341, "some replicas are inactive"
-# UNKNOWN_USER, WRONG_PASSWORD, REQUIRED_PASSWORD, AUTHENTICATION_FAILED.
-_REFUSED_USER = frozenset({192, 193, 194, 516})
-# UNKNOWN_TABLE, UNKNOWN_DATABASE, UNKNOWN_IDENTIFIER in our own queries: the schema is missing or old.
-_NO_SCHEMA = frozenset({47, 60, 81})
-# NOT_ENOUGH_SPACE, and the message of other errors if the disk is full.
-_DISK_FULL, _NO_SPACE = 243, "No space left on device"
-# The server's reason for refusing a statement within the driver's message, and the number of characters shown.
-_REASON = re.compile(r"DB::Exception: (.+?)(?: \(version [0-9.]+|$)", re.DOTALL)
-_REASON_CHARACTERS = 500
 
 
 def translate(error: Exception, operation: str, url: str) -> AnalyticsError:

@@ -1,4 +1,5 @@
-"""Segments: the rows of a history in a range of time, as a sorted table; their last values and candles."""
+"""Segments: the rows of a history in a range of time, as a sorted table; their last values and candles, and how
+the store reads them."""
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -44,6 +45,12 @@ _SUMMED = {
     "units": pl.col("units").sum(),
     "rest": pl.col("rest").cast(pl.Int128).sum(),
 }
+# Buckets of at least this mean width are read from day rollups: local days may have 23 hours.
+_DAILY = 20 * HOUR
+# Up to this mean width, reading all observations is as fast as reading only the cut 15 minutes.
+_DENSE = 2 * FIFTEEN_MINUTES
+# Reading starts this long before the first bucket. The last value before the bucket is nearly always there.
+_LOOKBACK, _LOOKBACK_OF_DAYS = DAY, 31 * DAY
 
 
 @dataclass(frozen=True)
@@ -218,14 +225,6 @@ def row_index(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
 def _row_index(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
     slot = pl.int_range(outer * inner, eager=True, dtype=pl.UInt32)
     return slot // inner, slot % inner
-
-
-# Buckets of at least this mean width are read from day rollups: local days may have 23 hours.
-_DAILY = 20 * HOUR
-# Up to this mean width, reading all observations is as fast as reading only the cut 15 minutes.
-_DENSE = 2 * FIFTEEN_MINUTES
-# Reading starts this long before the first bucket. The last value before the bucket is nearly always there.
-_LOOKBACK, _LOOKBACK_OF_DAYS = DAY, 31 * DAY
 
 
 @dataclass(frozen=True)

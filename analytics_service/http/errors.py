@@ -35,6 +35,17 @@ OWN_REQUEST = "analytics_service.own_request"
 _PATH = re.compile(r"(?:[^/?#]+://[^/?#]*)?([^?#]*)")
 # The service has no such parameters, but clients of other services send keys in them.
 _SECRET = re.compile(r"((?:^|&)[^=&]*(?:key|token|secret|passw|auth)[^=&]*=)[^&]+", re.IGNORECASE)
+log = logging.getLogger(__name__)
+_RETRY_AFTER, _RETRY_AFTER_CORRECTION = "5", "30"
+# Kinds that nginx answers (`example nginx`).
+NGINX_KINDS = ("content_too_large", "rate_limited")
+_MESSAGES = {
+    "request_malformed": "The request is malformed: it must follow HTTP/1.1, and percent-encode all but visible ASCII.",
+    "uri_too_long": "The path and query are too long: the first line of a request may have 8,190 bytes.",
+    "headers_too_large": "The request's headers are too long or too many.",
+    "internal": "The service failed unexpectedly. Its log has the reason under this answer's X-Request-ID.",
+}
+_UNAVAILABLE = "The service cannot read its store right now. Try again in a few seconds."
 
 
 def new_request_id() -> str:
@@ -80,11 +91,6 @@ def _names_of_machine() -> tuple[str, str]:
     return socket.gethostname().lower(), socket.getfqdn().lower()
 
 
-log = logging.getLogger(__name__)
-
-_RETRY_AFTER, _RETRY_AFTER_CORRECTION = "5", "30"
-
-
 class RequestError(Exception):
     """Refuses a request. `kind` is a key of `CASES`; `headers` are sent with the answer."""
 
@@ -116,15 +122,6 @@ CASES = {
     "unavailable": Case(HTTPStatus.SERVICE_UNAVAILABLE, "server"),
     "internal": Case(HTTPStatus.INTERNAL_SERVER_ERROR, "server"),
 }
-# Kinds that nginx answers (`example nginx`).
-NGINX_KINDS = ("content_too_large", "rate_limited")
-_MESSAGES = {
-    "request_malformed": "The request is malformed: it must follow HTTP/1.1, and percent-encode all but visible ASCII.",
-    "uri_too_long": "The path and query are too long: the first line of a request may have 8,190 bytes.",
-    "headers_too_large": "The request's headers are too long or too many.",
-    "internal": "The service failed unexpectedly. Its log has the reason under this answer's X-Request-ID.",
-}
-_UNAVAILABLE = "The service cannot read its store right now. Try again in a few seconds."
 
 
 def shorten(value: str) -> str:

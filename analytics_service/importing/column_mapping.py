@@ -1,5 +1,5 @@
 """Finds the columns of time, asset and value in a file, by these names or by the command's options. Pages and exports
-of the service are recognized by all their columns."""
+of the service are recognized by all their columns. Prices must be in USD."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,6 +26,19 @@ _JOINED = re.compile(rf"([a-z0-9]{{2,}}?)(usd[tc]?|busd|fdusd)|([a-z0-9]{{3,}}?)
 _VALUES = ("price", "close", "open", "high", "low", "value", "rate", "usd", "tvl")
 QUOTES = ("currency", "quote", "vs_currency", "quote_asset", "quote_currency")
 """Names of columns with the currency of prices."""
+# Columns that name assets. With --asset, all their rows must name one asset.
+_ASSETS = ("asset", "asset_id", "symbol", "ticker", "pair", "token", "coin")
+# The column of values of an unpivoted wide file.
+WIDE_VALUE = "the values of columns"
+_TOTALS, _VIEW, _EXACT = ("history", "observed_at", "usd"), ("asset_id", "symbol", "observed_at"), "value_exact"
+_PAGES = [
+    (*time, *asset, *values)
+    for time in (("t",), ("t", "time"))
+    for asset in (("asset_id", "symbol"), ())
+    for values in (("v",), ("o", "h", "l", "c", "n"))
+]
+# Columns of rates with these names are often in percent.
+_PERCENT = re.compile("%|percent|pct|apy", re.IGNORECASE)
 
 
 def base_currency(name: str) -> str | None:
@@ -64,21 +77,6 @@ def file_money(stem: str) -> str | None:
 def _words(name: str) -> list[str]:
     humps = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return [word for word in re.split(r"[^a-z0-9$]+", humps.lower()) if word]
-
-
-# Columns that name assets. With --asset, all their rows must name one asset.
-_ASSETS = ("asset", "asset_id", "symbol", "ticker", "pair", "token", "coin")
-# The column of values of an unpivoted wide file.
-WIDE_VALUE = "the values of columns"
-_TOTALS, _VIEW, _EXACT = ("history", "observed_at", "usd"), ("asset_id", "symbol", "observed_at"), "value_exact"
-_PAGES = [
-    (*time, *asset, *values)
-    for time in (("t",), ("t", "time"))
-    for asset in (("asset_id", "symbol"), ())
-    for values in (("v",), ("o", "h", "l", "c", "n"))
-]
-# Columns of rates with these names are often in percent.
-_PERCENT = re.compile("%|percent|pct|apy", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

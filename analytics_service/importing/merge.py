@@ -1,4 +1,4 @@
-"""Merges the valid rows of all files, and sorts them in the order of writing."""
+"""Merges the valid rows of all files, sorts them in the order of writing, and requires sums to be monotonic."""
 
 from collections.abc import Sequence
 
@@ -12,6 +12,9 @@ from analytics_service.market.kinds import DECIMAL
 from analytics_service.store.datasets.histories import History
 
 _ROWS: dict[str, type[pl.DataType] | pl.DataType] = {"observed_at": pl.UInt32, "value": DECIMAL}
+# Rows are sent window by window, so that a batch touches few of the monthly partitions.
+WINDOW = 30 * DAY
+COLUMNS = ("asset", "observed_at", "value")
 
 
 def require_monotonic(store: Store | None, history: History, rows: pl.DataFrame) -> None:
@@ -53,11 +56,6 @@ def _decrease_error(history: History, asset_id: str, decrease: dict[str, object]
     before = f"{round_decimal(value_before):f} USD at {format_instant(from_unix(second_before))}"  # type: ignore[arg-type]
     after = f"{round_decimal(value):f} USD at {start}"  # type: ignore[arg-type]
     return UserError(f"{history.slug} of {asset_id or 'all assets'} would fall from {before} to {after}. {remedy}")
-
-
-# Rows are sent window by window, so that a batch touches few of the monthly partitions.
-WINDOW = 30 * DAY
-COLUMNS = ("asset", "observed_at", "value")
 
 
 def merge_rows(blocks: list[pl.DataFrame], *, last_wins: bool) -> tuple[pl.DataFrame, pl.DataFrame | None]:

@@ -19,6 +19,19 @@ from analytics_service.errors import UserError
 from analytics_service.importing.files import file_state, open_file_to_read, unpack
 
 _POINT, _CANDLE = ("v",), ("o", "h", "l", "c", "n")
+RECIPES = "`analytics-service example recipes`"
+# Bytes of text in a batch, and the limit of a line.
+_BLOCK = 8 * 2**20
+# Rows in a batch of Parquet or Arrow.
+_ROWS = 500_000
+# Largest file with a single JSON value, in bytes. In memory it takes up to thirty times as many.
+_MAX_DOCUMENT = 32 * 2**20
+_BOM = b"\xef\xbb\xbf"
+_ARROW_STREAM = b"\xff\xff\xff\xff"
+# Whole floats below this are written without an exponent, because they may be times.
+_MAX_WHOLE = 2**53
+_SHOWN = 60
+Batches = Iterator[tuple[pl.DataFrame, int]]
 
 
 def page_records(document: Any) -> list[dict[str, Any]] | None:
@@ -43,21 +56,6 @@ def _records(page: Mapping[str, Any], series: Mapping[str, Any]) -> Iterator[dic
     for point in points:
         values = {name: point[name] for name in (_CANDLE if "o" in point else _POINT)}
         yield {"t": point["t"], **named, **values}
-
-
-RECIPES = "`analytics-service example recipes`"
-# Bytes of text in a batch, and the limit of a line.
-_BLOCK = 8 * 2**20
-# Rows in a batch of Parquet or Arrow.
-_ROWS = 500_000
-# Largest file with a single JSON value, in bytes. In memory it takes up to thirty times as many.
-_MAX_DOCUMENT = 32 * 2**20
-_BOM = b"\xef\xbb\xbf"
-_ARROW_STREAM = b"\xff\xff\xff\xff"
-# Whole floats below this are written without an exponent, because they may be times.
-_MAX_WHOLE = 2**53
-_SHOWN = 60
-Batches = Iterator[tuple[pl.DataFrame, int]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Assets and their ids."""
+"""Assets: ids and addresses, finding them by name, and changes of their definitions."""
 
 import re
 from bisect import bisect_right
@@ -22,6 +22,10 @@ from analytics_service.market.kinds import split_id as split_id
 
 # BIP 173's limit, which the library does not check.
 _MAX_LENGTH = 90
+# Ids with these prefixes are compared without case (rule 3.4, canonical ids).
+HEX = ("token;0x", "token;0X")
+# `listed_until` of an asset that its source lists in the newest snapshot.
+LISTED = from_unix(TIME_LIMIT - 1)
 
 
 def parse_address(address: str) -> str:
@@ -42,10 +46,6 @@ def bech32_address(prefix: str, payload: bytes) -> str:
     if len(address) > _MAX_LENGTH:
         raise ValueError(f"{len(payload)} bytes do not fit into an address")
     return address
-
-
-# Ids with these prefixes are compared without case (rule 3.4, canonical ids).
-HEX = ("token;0x", "token;0X")
 
 
 class AssetKind(StrEnum):
@@ -260,8 +260,6 @@ def unknown_asset(asset_id: str) -> Asset:
     return Asset(group, key, name=key, symbol=key, symbol_denom=key, decimals_denom=0, decimals_display=0)
 
 
-# `listed_until` of an asset that its source lists in the newest snapshot.
-LISTED = from_unix(TIME_LIMIT - 1)
 Listing = tuple[datetime, Sequence[Asset]]
 # The instant from which a definition is valid, and the definition.
 Definition = tuple[datetime, Asset]

@@ -10,6 +10,10 @@ from typing import Annotated
 
 from analytics_service.market.kinds import Address, Amount, AssetId, Count, Index, Number, Text, Time, Word
 
+# Prefix of the address of an arrangement that stands for all arrangements of a class.
+STAND_IN = "group:"
+_TICK = timedelta(microseconds=1)
+
 
 class MemberClass(StrEnum):
     """The group of an unlock arrangement's beneficiary."""
@@ -57,10 +61,6 @@ class Ptoken:
     pools: tuple[StakingPool, ...]
 
 
-# Prefix of the address of an arrangement that stands for all arrangements of a class.
-STAND_IN = "group:"
-
-
 @dataclass(frozen=True, slots=True)
 class Arrangement:
     """An unlock arrangement: its terms, and the amount claimed. Without a `member_class` it is in no group."""
@@ -87,9 +87,6 @@ class Arrangement:
 def no_ptoken(at: datetime) -> Ptoken:
     """A stand-in for protocols without a protocol token: no supply, and no staking pools."""
     return Ptoken("native;none", 0, 0, 0, 0, 0, 0, rewards_last_distributed=at, stake_acc=Decimal(0), pools=())
-
-
-_TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Risk of a snapshot: collateral and debt by the health of accounts (rule 6.8, health bounds)."""
+"""Risk of a snapshot: debt and collateral by health of accounts (rule 6.8, health bounds), also at assumed prices."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
@@ -20,6 +20,12 @@ from analytics_service.market.prices import Prices
 from analytics_service.market.receipts import following_prices
 
 _PARAMETER = "prices"
+# Accounts below this health can be liquidated.
+LIQUIDATION = ONE
+# Accounts below this health are at risk, unless a request sets another threshold.
+AT_RISK = Decimal("1.1")
+# The histogram's bounds. The first range begins with 0, and the last has no end.
+BOUNDS = tuple(map(Decimal, ["0.5", "0.8", "0.9", "0.95", "1", "1.05", "1.1", "1.25", "1.5", "2", "3", "5", "10"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +90,6 @@ def assumed_prices(named: Collection[str], before: Prices, after: Prices) -> Seq
         for asset_id, price in sorted(after.items())
         if price is not None and (asset_id in named or before.get(asset_id) != price)
     ]
-
-
-# Accounts below this health can be liquidated.
-LIQUIDATION = ONE
-# Accounts below this health are at risk, unless a request sets another threshold.
-AT_RISK = Decimal("1.1")
-# The histogram's bounds. The first range begins with 0, and the last has no end.
-BOUNDS = tuple(map(Decimal, ["0.5", "0.8", "0.9", "0.95", "1", "1.05", "1.1", "1.25", "1.5", "2", "3", "5", "10"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Facts about the store for operators, as far as they take queries (rule 1.6, status record)."""
+"""Facts about the store and its disk for operators, as far as they take queries (rule 1.6, status record)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""The schema of this version: migrations and views, and which of them a database has."""
+"""The schema of this version: migrations and views, which of them a database has, and the shards that it records."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,6 +50,8 @@ _DAILY = {
     "suffix": "daily", "unit": "day", "width": "day", "begin": "start", "seconds": "86400",
     "type": "Date32", "label": "toDate32(toDateTime(second, 'UTC'))", "meaning": "The UTC day",
 }  # fmt: skip
+# The number under which migrations record the shards.
+SHARDS = 65_535
 
 
 def _for_each(histories: Iterable[History]) -> list[dict[str, str]]:
@@ -227,10 +229,6 @@ def _with_parts(statement: str, parts: Mapping[str, str]) -> str:
     """A statement with its parts filled in, recursively."""
     whole = fill_placeholders(statement, parts)
     return whole if whole == statement else _with_parts(whole, parts)
-
-
-# The number under which migrations record the shards.
-SHARDS = 65_535
 
 
 def read_shards(store: Store) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The interface of history formats: the points to encode, and a format's declaration."""
+"""The interface of history formats: the points to encode, their digits, and a format's declaration."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,16 @@ import polars as pl
 
 # A number of this many digits, plus 1, fits 64 bits.
 MAX_DIGITS = 18
+_DIGITS = (
+    pl.col("decimal")
+    .str.strip_prefix("-")
+    .str.replace(".", "", literal=True)
+    .str.strip_chars_start("0")
+    .alias("digits")
+)
+# The column with the number of observations; all others are values.
+COUNT = "n"
+_PLAIN = pl.col("value").cast(pl.String).str.strip_chars_end("0").str.strip_chars_end(".")
 
 
 def shorten_digits(values: pl.DataFrame, digits: int | None) -> pl.DataFrame:
@@ -64,21 +74,9 @@ def _plain() -> pl.Expr:
 # Built once, because building expressions is slow. `places` counts digits after the point; `digits` has all digits
 # without leading zeros.
 _PLACES = (_length(pl.col("decimal")) - pl.col("decimal").str.find(".", literal=True) - 1).fill_null(0).alias("places")
-_DIGITS = (
-    pl.col("decimal")
-    .str.strip_prefix("-")
-    .str.replace(".", "", literal=True)
-    .str.strip_chars_start("0")
-    .alias("digits")
-)
 _ROUNDED = (pl.col("kept").cast(pl.Int64) + _up()).cast(pl.String).alias("rounded")
 _LEFT = (pl.col("places") - _length(pl.col("rest"))).alias("left")
 _PLAIN_DIGITS = _plain()
-
-
-# The column with the number of observations; all others are values.
-COUNT = "n"
-_PLAIN = pl.col("value").cast(pl.String).str.strip_chars_end("0").str.strip_chars_end(".")
 
 
 @dataclass(frozen=True, slots=True)
