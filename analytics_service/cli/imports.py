@@ -21,9 +21,9 @@ from analytics_service.importing.assets import define_assets
 from analytics_service.importing.column_mapping import ColumnChoice
 from analytics_service.importing.events import EventRequest, LoadedEvents, load_events
 from analytics_service.importing.files import find_files
-from analytics_service.importing.history import Loaded, Summary, load_history
+from analytics_service.importing.history import Loaded, load_history
 from analytics_service.importing.numbers import may_be_percent
-from analytics_service.importing.publication import compare_with_stored, publish
+from analytics_service.importing.publication import publish
 from analytics_service.importing.rows import SHOWN, HistoryRequest
 from analytics_service.importing.time_parsing import UNITS, TimeRules, parse_format
 from analytics_service.importing.timestamps import STAMPS, Timestamps, parse_interval
@@ -127,9 +127,10 @@ def _import_history(history: History, options: Mapping[str, Any]) -> None:
         bars.close()
         for line in _understood(content):
             click.echo(line)
-        summary = compare_with_stored(store, content, bars) if dry_run else publish(cast(Store, store), content, bars)
-        bars.close()
-        for line in _outcome(summary, history, settings, dry_run=dry_run):
+        if not dry_run:
+            publish(cast(Store, store), content, bars)
+            bars.close()
+        for line in _outcome(content, settings, dry_run=dry_run):
             click.echo(line)
         if history is PRICES and store and not dry_run:
             suggest_recompute(dependent_units(store, _spans(content.rows)))
@@ -173,7 +174,6 @@ def _understood(content: Loaded) -> Iterator[str]:
         yield f"Assets: {_listed(symbols)}"
     if content.new:
         yield f"New assets: {_listed([f'{asset.id} ({asset.symbol})' for asset in content.new])}"
-    yield from content.notes
     beside = dict.fromkeys(column for file in content.files for column in file.layout.beside)
     if beside:
         yield f"Skipped columns: {', '.join(beside)}. --candles imports them, at seconds within each interval."
@@ -187,24 +187,15 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else "")
 
 
-def _outcome(summary: Summary, history: History, settings: Settings, *, dry_run: bool) -> Iterator[str]:
+def _outcome(content: Loaded, settings: Settings, *, dry_run: bool) -> Iterator[str]:
     """The result of an import or a dry run, in words."""
-    would = "would be " if dry_run else ""
-    rows = f"{summary.written:,} {would}new, {summary.replaced:,} at known times, {summary.rejected:,} rejected"
-    yield f"Read {summary.read:,} {count_noun(summary.read)}: {rows}, {summary.empty:,} without a value."
-    yield from (f"  {rejection}" for rejection in summary.rejections)
-    if summary.rejected > len(summary.rejections):
-        yield f"  and {summary.rejected - len(summary.rejections):,} more"
-    for asset in summary.kept:
-        yield (
-            f"The store describes {asset.id} as {asset.symbol} with {asset.decimals_denom} decimals, and keeps that; "
-            "the assets file differs."
-        )
-    if dry_run:
-        yield f"Nothing was written. Without --dry-run the import writes into {store_location(settings)}."
-    else:
-        many = f"{summary.observations:,} value{'' if summary.observations == 1 else 's'}"
-        yield f"Written into {store_location(settings)}: {many} of {history.name.replace('_', ' ')}."
+    read, rejected, empty = (content.count(name) for name in ("read", "rejected", "empty"))
+    values = f"{content.rows.height:,} value{'' if content.rows.height == 1 else 's'}"
+    yield f"Read {read:,} {count_noun(read)}: {values}, {rejected:,} rejected, {empty:,} without a value."
+    yield from (f"  {rejection}" for rejection in content.rejections)
+    if rejected > len(content.rejections):
+        yield f"  and {rejected - len(content.rejections):,} more"
+    yield f"{'Nothing was written' if dry_run else 'Written'} into {store_location(settings)}."
 
 
 @click.command("events")

@@ -1,7 +1,7 @@
 """Reads files that describe assets: columns symbol, address or asset_id, decimals, optionally name, and others."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import polars as pl
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import UserError
 from analytics_service.importing.readers import open_table
-from analytics_service.market.assets import Asset, AssetFinder, AssetGroup, id_key, split_id, stored_id
+from analytics_service.market.assets import Asset, AssetGroup, id_key, split_id, stored_id
 from analytics_service.market.spreadsheets import is_formula
 from analytics_service.store.datasets.assets import changed_assets, read_assets
 from analytics_service.store.ledger import IMPORTED
@@ -151,19 +151,3 @@ def asset_fault(symbol: str, address: str, decimals: str) -> str | None:
     if not re.fullmatch(r"[0-9]{1,2}", decimals) or int(decimals) > _MAX_DECIMALS:
         return f"decimals must be a whole number from 0 to {_MAX_DECIMALS}"
     return None
-
-
-def definitions_differ(asset: Asset, registered: Asset) -> bool:
-    """Whether two descriptions of an asset differ in the fields that an import has."""
-    same = (asset.symbol, asset.decimals_denom) == (registered.symbol, registered.decimals_denom)
-    return registered.is_described and not same
-
-
-def notes_on_symbols(new: Iterable[Asset], registered: Iterable[Asset]) -> list[str]:
-    """A line about each new asset whose symbol a stored asset has, too."""
-    finder = AssetFinder(registered)
-    return [
-        f"Note: {asset.symbol} becomes the symbol of {asset.id}; in the store it is the symbol of {', '.join(same)}"
-        for asset in new
-        if (same := finder.of_symbol(asset.symbol))
-    ]

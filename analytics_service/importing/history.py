@@ -6,7 +6,6 @@ The error about a file names the first invalid row, with the column, the value a
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 
 import polars as pl
 
@@ -14,7 +13,7 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.errors import Reporter
 from analytics_service.errors import UserError
 from analytics_service.importing.asset_names import AssetNames
-from analytics_service.importing.assets import definitions_differ, listed_assets, notes_on_symbols, registered_assets
+from analytics_service.importing.assets import listed_assets, registered_assets
 from analytics_service.importing.merge import merge_rows, require_monotonic
 from analytics_service.importing.readers import quote_value
 from analytics_service.importing.rows import SHOWN, HistoryRequest, ReadFile, open_file, read_rows
@@ -33,48 +32,23 @@ from analytics_service.store.datasets.histories import PRICES
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """The result of an import or a dry run, in rows: read = written + replaced + rejected + empty, except for candles.
-
-    `written` counts rows whose asset and second were not in the store, `replaced` rows that replaced a row of the store
-    or an earlier row of the import. `observations` are as in the ledger. `rejections` describe the first rejected rows.
-    `kept` are assets whose stored description is kept although the assets file differs.
-    """
-
-    read: int
-    written: int
-    replaced: int
-    rejected: int
-    observations: int
-    empty: int = 0
-    rejections: tuple[str, ...] = ()
-    kept: tuple[Asset, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Loaded:
-    """The content of files: merged rows, new assets, and `kept` assets as in Summary. `symbols` are the symbols of the
-    rows' assets by id, `notes` are hints at possible mistakes, and `offered` counts rows before merging, four a candle.
-    """
+    """The content of files: merged rows, new assets, and the symbols of the rows' assets by id."""
 
     request: HistoryRequest
     files: Sequence[ReadFile]
     rows: pl.DataFrame
     new: Sequence[Asset]
-    kept: Sequence[Asset]
     symbols: Mapping[str, str]
-    notes: Sequence[str]
-    offered: int
 
-    def summary(self, already_stored: int) -> Summary:
-        """The summary, given the number of rows that the store already had."""
-        read, empty, rejected = (
-            sum(getattr(file, name) for file in self.files) for name in ("read", "empty", "rejected")
-        )
-        written = self.rows.height - already_stored
-        first = islice((text for file in self.files for text in file.rejections), SHOWN)
-        kept = tuple(self.kept)
-        return Summary(read, written, self.offered - written, rejected, self.rows.height, empty, tuple(first), kept)
+    def count(self, name: str) -> int:
+        """The number of rows in all files that were `read`, `empty` or `rejected`."""
+        return sum(getattr(file, name) for file in self.files)
+
+    @property
+    def rejections(self) -> Sequence[str]:
+        """Descriptions of the first rejected rows."""
+        return [text for file in self.files for text in file.rejections][:SHOWN]
 
 
 def load_history(store: Store | None, request: HistoryRequest, at: datetime, reporter: Reporter) -> Loaded:
@@ -94,32 +68,19 @@ def load_history(store: Store | None, request: HistoryRequest, at: datetime, rep
             read_rows(file, rows, names)
             reporter.advance(size)
         _set_timestamps(file)
-    offered = sum(block.height for file in files for block in file.good)
-    if not offered:
+    if not any(block.height for file in files for block in file.good):
         _refuse_nothing(files)
     rows, conflict = merge_rows(_with_ids(files, names.ids), last_wins=request.last_wins)
     if conflict is not None:
         raise _conflict_error(files, conflict)
     _require_not_ended(rows, registered)
     require_monotonic(store, history, rows)
-    return _loaded(request, files, rows, offered, (registered, listed, names))
-
-
-def _loaded(
-    request: HistoryRequest,
-    files: Sequence[ReadFile],
-    rows: pl.DataFrame,
-    offered: int,
-    assets: tuple[Mapping[str, Asset], Sequence[Asset], AssetNames],
-) -> Loaded:
-    registered, listed, names = assets
     used = set(rows["asset"].unique())
     described = {asset.id for asset in registered.values() if asset.is_described}
     new = [asset for asset in listed if asset.id not in described and asset.id in used]
     new += [asset for asset in names.new.values() if asset.id in used]
-    kept = [stored for asset in listed if (stored := registered.get(asset.id)) and definitions_differ(asset, stored)]
     symbols = {asset.id: asset.symbol for asset in [*registered.values(), *listed, *new] if asset.id in used}
-    return Loaded(request, files, rows, new, kept, symbols, notes_on_symbols(new, registered.values()), offered)
+    return Loaded(request, files, rows, new, symbols)
 
 
 def _set_timestamps(file: ReadFile) -> None:

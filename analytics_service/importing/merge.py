@@ -13,8 +13,8 @@ from analytics_service.store.datasets.histories import History
 
 _ROWS: dict[str, type[pl.DataType] | pl.DataType] = {"observed_at": pl.UInt32, "value": DECIMAL}
 # Rows are sent window by window, so that a batch touches few of the monthly partitions.
-WINDOW = 30 * DAY
-COLUMNS = ("asset", "observed_at", "value")
+_WINDOW = 30 * DAY
+_COLUMNS = ("asset", "observed_at", "value")
 
 
 def require_monotonic(store: Store | None, history: History, rows: pl.DataFrame) -> None:
@@ -65,10 +65,10 @@ def merge_rows(blocks: list[pl.DataFrame], *, last_wins: bool) -> tuple[pl.DataF
     For an asset and second, the latest `tick` wins, then the last row (rule 2.12, whole seconds).
     """
     parts: dict[int, list[pl.DataFrame]] = {}
-    empty = blocks[0].select(COLUMNS).clear()
+    empty = blocks[0].select(_COLUMNS).clear()
     while blocks:
         # Freeing blocks and sorting windows one by one keeps rows from being in memory three times.
-        block = blocks.pop().with_columns(window=pl.col("observed_at").cast(pl.Int64) // WINDOW)
+        block = blocks.pop().with_columns(window=pl.col("observed_at").cast(pl.Int64) // _WINDOW)
         for (window,), part in block.partition_by("window", as_dict=True, include_key=False).items():
             parts.setdefault(window, []).insert(0, part)
     kept, conflict = [empty], None
@@ -77,7 +77,7 @@ def merge_rows(blocks: list[pl.DataFrame], *, last_wins: bool) -> tuple[pl.DataF
         if conflict is None and not last_wins:
             conflict = _conflict(ordered)
         is_last = (pl.col("key") != pl.col("key").shift(-1)).fill_null(True)
-        kept.append(ordered.filter(is_last).select(COLUMNS))
+        kept.append(ordered.filter(is_last).select(_COLUMNS))
     return pl.concat(kept), conflict
 
 

@@ -204,15 +204,6 @@ WHERE history = {history:String}
   )
 ORDER BY observed_at
 
--- name: list_instants
--- The instants of a history's observations in a range [start, end), for assets between two ids, both included.
-SELECT asset_id, groupArray(toUnixTimestamp(observed_at)) AS instants
-FROM observation
-WHERE history = {history:String}
-  AND asset_id BETWEEN {first_asset:String} AND {last_asset:String}
-  AND observed_at >= toDateTime({start:UInt32}, 'UTC') AND observed_at < toDateTime({end:UInt32}, 'UTC')
-GROUP BY asset_id
-
 -- name: read_observed_between
 -- The observations of histories in a range [start, end), null if unknown, and whether an import of the dataset has
 -- brought them.

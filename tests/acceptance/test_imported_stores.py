@@ -27,8 +27,8 @@ def files(tmp_path: Path) -> tuple[str, ...]:
 def test_a_dry_run_leaves_no_trace_and_says_what_an_import_would_do(own: Service, files: tuple[str, ...]) -> None:
     code, output = own.done(*files, "--dry-run")
     assert code == 0, output
-    assert "Read 2 rows: 2 would be new, 0 at known times, 0 rejected, 0 without a value." in output
-    assert f"Nothing was written. Without --dry-run the import writes into the data folder {own.data_dir}." in output
+    assert "Read 2 rows: 2 values, 0 rejected, 0 without a value." in output
+    assert f"Nothing was written into the data folder {own.data_dir}." in output
     assert not own.data_dir.exists()
 
 
@@ -52,8 +52,8 @@ def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tup
     other = tmp_path / "other"
     code, output = own.done(*files, "--data-dir", str(other))
     assert code == 0, output
-    assert "Read 2 rows: 2 new, 0 at known times, 0 rejected, 0 without a value." in output
-    assert f"Written into the data folder {other}: 2 values of price." in output
+    assert "Read 2 rows: 2 values, 0 rejected, 0 without a value." in output
+    assert f"Written into the data folder {other}." in output
     assert not own.data_dir.exists()
     own.data_dir = other
 

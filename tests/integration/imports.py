@@ -11,8 +11,8 @@ from typing import Any
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.importing.column_mapping import ColumnChoice
-from analytics_service.importing.history import Summary, load_history
-from analytics_service.importing.publication import compare_with_stored, publish
+from analytics_service.importing.history import Loaded, load_history
+from analytics_service.importing.publication import publish
 from analytics_service.importing.rows import HistoryRequest
 from analytics_service.importing.time_parsing import TimeRules
 from analytics_service.store.datasets.histories import PRICES, History
@@ -66,17 +66,20 @@ def asked(
     return HistoryRequest(history, files, choice, times, assets=assets, skip_invalid=skip_invalid, last_wins=True)
 
 
-def import_files(store: Store, request: HistoryRequest, at: datetime, reporter: Progress, **others: Any) -> Summary:
-    return publish(store, load_history(store, request, at, reporter), reporter, **others)
+def import_files(store: Store, request: HistoryRequest, at: datetime, reporter: Progress, **others: Any) -> Loaded:
+    loaded = load_history(store, request, at, reporter)
+    publish(store, loaded, reporter, **others)
+    return loaded
 
 
-def try_import(store: Store | None, request: HistoryRequest, at: datetime, reporter: Progress) -> Summary:
-    return compare_with_stored(store, load_history(store, request, at, reporter), reporter)
+def counted(loaded: Loaded) -> tuple[int, ...]:
+    """The rows that were read, the values that were stored, and the rows that were rejected or empty."""
+    return loaded.count("read"), loaded.rows.height, loaded.count("rejected"), loaded.count("empty")
 
 
 def run(
     store: Store, *files: Path, skip_invalid: bool = False, reporter: Progress | None = None, **others: object
-) -> Summary:
+) -> Loaded:
     """Import files with the three assets, from a file beside them."""
     request = asked(PRICES, *files, assets=assets_file(files[0].parent), skip_invalid=skip_invalid)
     return import_files(store, request, NOW, reporter or Progress(), **others)

@@ -46,7 +46,7 @@ class Import:
     path: Path
 
     def __call__(self, store: WatchedStore) -> object:
-        return run(store, self.path)
+        return run(store, self.path).rows.height
 
 
 @dataclass(frozen=True)

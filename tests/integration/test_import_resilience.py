@@ -16,7 +16,6 @@ from analytics_service.clickhouse.running import read_running
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import StoreUnavailable
-from analytics_service.importing.history import Summary
 from analytics_service.store.migrations import migrate
 from analytics_service.store.rewrite import correction
 from tests.doubles import Statement, WatchedStore
@@ -26,7 +25,6 @@ from tests.integration.imports import (
     contents,
     many,
     observations,
-    outcome,
     prices_file,
     query,
     run,
@@ -46,11 +44,11 @@ def flaky(settings: Settings, failures: int) -> Store:
 
 
 @pytest.mark.usefixtures("store")
-def test_a_failed_insert_is_sent_again_and_counted_once(settings: Settings, tmp_path: Path) -> None:
+def test_a_failed_insert_is_sent_again(settings: Settings, tmp_path: Path) -> None:
     pauses: list[float] = []
     path = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[1], 100, "2")])
     with closing(flaky(settings, failures=3)) as store:
-        assert run(store, path, wait=pauses.append) == Summary(2, 2, 0, 0, 2)
+        run(store, path, wait=pauses.append)
     assert pauses == sorted(pauses)
     assert len(pauses) == 3
     assert observations(settings) == {(IDS[0], 100): Decimal(1), (IDS[1], 100): Decimal(2)}
@@ -96,10 +94,8 @@ def test_an_import_survives_the_death_of_clickhouse(
             time.sleep(seconds)
 
         progress = Progress(at_first_batch=lambda: os.kill(announced.server, signal.SIGKILL))
-        summary = run(disturbed, path, reporter=progress, wait=pause)
+        run(disturbed, path, reporter=progress, wait=pause)
         assert pauses, "ClickHouse was not missed"
-        kept = len(outcome(rows))
-        assert summary == Summary(len(rows), kept, len(rows) - kept, 0, kept)
         run(store, path)
         assert contents(mortal) == contents(settings)
 

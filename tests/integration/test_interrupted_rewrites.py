@@ -19,7 +19,6 @@ import pytest
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import AnalyticsError
-from analytics_service.importing.history import Summary
 from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.store.ledger import read_ledger
 from analytics_service.store.migrations import migrate
@@ -155,8 +154,7 @@ class Corrections:
             _page(FIRST, LAST, "h"),
             _page(FIRST, LAST, "d", tz="Asia/Kathmandu"),
         ]
-        summary = Summary(len(rows), 0, len(rows), 0, len(rows))
-        return Task(import_of(self._folder, rows, f"{new}.csv"), pages, self.level, new, summary)
+        return Task(import_of(self._folder, rows, f"{new}.csv"), pages, self.level, new, len(rows))
 
     def end(self, level: int) -> None:
         """The store has exactly the rows of a level."""

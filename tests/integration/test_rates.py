@@ -16,7 +16,6 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.importing.history import Summary
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import multiples_between
 from analytics_service.market.markets import LendMarket
@@ -27,7 +26,7 @@ from jobs.registry import JOBS
 from jobs.runner import backfill, take_snapshot
 from tests.doubles import FreshHeads, Statement, WatchedStore
 from tests.integration.handmade import MARKETS, NOON, HandMade, market
-from tests.integration.imports import NOW, Progress, asked, import_files, query
+from tests.integration.imports import NOW, Progress, asked, counted, import_files, query
 from tests.integration.pages import commit
 from tests.stored import write_assets
 
@@ -54,13 +53,13 @@ def test_a_backfill_adds_what_is_missing(store: Store) -> None:
     assert rates(store, LEND_RATES, "token;a", at=SECOND - 3 * 3600 - 1) == {}
 
 
-def imported(store: Store, folder: Path, row: str = "100,0xa,0.1", history: History = LEND_RATES) -> Summary:
+def imported(store: Store, folder: Path, row: str = "100,0xa,0.1", history: History = LEND_RATES) -> None:
     """Import a rate, with an assets file that describes its asset."""
     path, assets = folder / "rates.csv", folder / "rates_assets.csv"
     path.write_text(f"time,asset,value\n{row}\n")
     key = row.split(",")[1]
     assets.write_text(f"symbol,address,decimals\n{key[2:].upper() * 3},{key},18\n")
-    return import_files(store, asked(history, path, assets=assets), NOW, Progress())
+    import_files(store, asked(history, path, assets=assets), NOW, Progress())
 
 
 def test_imported_rates_are_answered(store: Store, settings: Settings, tmp_path: Path) -> None:
@@ -205,4 +204,4 @@ def test_the_real_rates_are_all_imported(store: Store, settings: Settings) -> No
         }
     rows = query(settings, "SELECT asset_id, toUnixTimestamp(observed_at), value_exact FROM lend_rate")
     assert {(asset_id, second): apr for asset_id, second, apr in rows} == expected
-    assert done == Summary(len(expected), len(expected), 0, 0, len(expected))
+    assert counted(done) == (len(expected), len(expected), 0, 0)

@@ -18,6 +18,7 @@ from analytics_service.cli.report import collect_report
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceMismatch
+from analytics_service.importing.history import load_history
 from analytics_service.server.up import bring_up_to_date
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import choose_source
@@ -30,7 +31,7 @@ from jobs.runner import backfill, take_snapshot
 from tests import clickhouse
 from tests.doubles import LOCAL, FreshHeads, Statement, WatchedStore
 from tests.integration.handmade import RealSource
-from tests.integration.imports import Progress, asked, assets_file, prices_file, run, try_import
+from tests.integration.imports import Progress, asked, assets_file, prices_file, run
 
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -116,7 +117,7 @@ def test_a_trial_import_is_refused_like_an_import(store: Store, tmp_path: Path) 
     takes(FIRST)(store, tmp_path)
     request = asked(PRICE_FILES, prices_file(tmp_path, ROWS), assets=assets_file(tmp_path))
     with pytest.raises(SourceMismatch, match="This store holds simulated:1"):
-        try_import(store, request, NOON, Progress())
+        load_history(store, request, NOON, Progress())
 
 
 class Moved(RealSource):

@@ -244,7 +244,7 @@ def test_an_import_shows_what_it_understood_before_it_writes(tmp_path: Path) -> 
         "Range: 2015-08-07T00:00:00Z to 2015-08-07T00:00:00Z",
         "New assets: native;ETH (ETH)",
         "  2015-08-07T00:00:00Z  2.83162  native;ETH",
-        "Read 1 row: 1 would be new, 0 at known times, 0 rejected, 0 without a value.",
+        "Read 1 row: 1 value, 0 rejected, 0 without a value.",
     ):
         assert line in result.output.splitlines()
     assert not data_dir.exists()
