@@ -6,7 +6,7 @@ A date means its last second in its zone. A wall time that occurs twice or never
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Literal
 from zoneinfo import ZoneInfo
@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from analytics_service.history.calendar import to_second
-from analytics_service.market.instants import DAY, HOUR, MINUTE, NANOSECONDS, format_instant, unix_second
+from analytics_service.market.instants import DAY, NANOSECONDS, format_instant, unix_second
 from analytics_service.market.kinds import TIME_LIMIT
 
 Unit = Literal["s", "ms", "us", "ns"]
@@ -24,18 +24,11 @@ _LEAST_SECOND = 10**8
 # Observations must not be in the future. A day allows for wrong clocks and zones.
 _AHEAD = DAY
 _NUMBER = r"^([0-9]{1,19})(?:\.([0-9]{1,9})[0-9]*)?$"
+# The forms of ISO 8601, the most common first.
 _ISO = (
-    r"^(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[T ](?P<clock>(?:[01][0-9]|2[0-3]):[0-5][0-9])(?P<second>:[0-5][0-9])?(?:[.,](?P<tick>[0-9]+))?"
-    r"(?P<zone>Z|[+-](?:0[0-9]|1[0-4])(?::?[0-5][0-9])?)?)?$"
+    *("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M:%S%.f"),
+    *("%Y-%m-%d", "%Y-%m-%dT%H:%M%#z", "%Y-%m-%dT%H:%M"),
 )
-# The most common formats, which Polars parses quickly.
-_FORMS = {
-    "0000-00-00T00:00:00Z": "%Y-%m-%dT%H:%M:%SZ",
-    "0000-00-00T00:00:00": "%Y-%m-%dT%H:%M:%S",
-    "0000-00-00 00:00:00": "%Y-%m-%d %H:%M:%S",
-    "0000-00-00": "%Y-%m-%d",
-}
 _HAS_CLOCK = re.compile(r"%[HIklTRXcrs+]")
 
 
@@ -76,38 +69,24 @@ def last_second(at: datetime) -> int:
 def parse_times(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
     """Columns `second` (Int64, unix), `begin` (like `second`, but a date's first second), `tick` (UInt32, nanoseconds
     after the second) and `style` (a TimeStyle). All are null for an invalid text."""
-    if rules.format:
-        return _parse_format(texts.str.strip_chars(), rules.format, rules.zone)
-    if (times := _parse_quickly(texts, rules)) is not None:
-        return times
     texts = texts.str.strip_chars()
-    numbers = _parse_numbers(texts, rules)
-    if numbers["second"].null_count() == texts.null_count() or rules.unit:
-        return numbers
-    iso = _parse_iso(texts, rules.zone)
-    return pl.select(pl.coalesce(numbers[name], iso[name]).alias(name) for name in numbers.columns)
-
-
-def _parse_quickly(texts: pl.Series, rules: TimeRules) -> pl.DataFrame | None:
-    """Parse whole seconds, or times that all have the first one's format, several times faster. None for others."""
-    seconds = texts.cast(pl.Int64, strict=False) if rules.unit in (None, "s") else pl.Series([None], dtype=pl.Int64)
-    if not seconds.null_count() and (seconds >= (0 if rules.unit else _LEAST_SECOND)).all():
-        return _from_seconds(seconds)
-    form = _FORMS.get(re.sub("[0-9]", "0", texts[0] or "") if len(texts) else "")
-    times = _parse_format(texts, form, rules.zone) if form and not rules.unit else None
-    return times if times is not None and not times["second"].null_count() else None
-
-
-def _from_seconds(seconds: pl.Series) -> pl.DataFrame:
-    return seconds.to_frame("second").with_columns(
-        begin="second", tick=pl.lit(0, pl.UInt32), style=pl.lit(str(TimeStyle.NUMBER))
-    )
+    if rules.format:
+        return _parse_form(texts, rules.format, rules.zone)
+    times, iso = _parse_numbers(texts, rules), texts.str.replace(" ", "T", literal=True)
+    for form in () if rules.unit else _ISO:
+        if times["second"].null_count() == texts.null_count():
+            break
+        others = _parse_form(iso, form, rules.zone)
+        times = pl.select(pl.coalesce(times[name], others[name]).alias(name) for name in times.columns)
+    return times
 
 
 def _parse_numbers(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
     scale = UNITS[rules.unit or "s"]
     least = 0 if rules.unit == "s" else _LEAST_SECOND * scale
-    parts = texts.to_frame("text").select(pl.col("text").str.extract_groups(_NUMBER).struct.unnest())
+    parts = pl.DataFrame({"1": texts.cast(pl.Int64, strict=False)}).with_columns(pl.lit("").alias("2"))
+    if parts["1"].null_count() > texts.null_count():
+        parts = texts.to_frame("text").select(pl.col("text").str.extract_groups(_NUMBER).struct.unnest())
     number = pl.col("1").cast(pl.Int64, strict=False)
     digits = pl.col("2").fill_null("").str.pad_end(9, "0").cast(pl.Int64) // scale
     is_time = number >= least
@@ -119,65 +98,24 @@ def _parse_numbers(texts: pl.Series, rules: TimeRules) -> pl.DataFrame:
     return rows.select("second", pl.col("second").alias("begin"), "tick", "style")
 
 
-def _parse_iso(texts: pl.Series, zone: str) -> pl.DataFrame:
-    parts = texts.to_frame("text").select(pl.col("text").str.extract_groups(_ISO).struct.unnest())
-    clock = pl.col("clock").fill_null("00:00") + pl.col("second").fill_null(":00")
-    digits = pl.col("zone").str.replace_all("[^0-9]", "").str.pad_end(4, "0")
-    ahead = digits.str.head(2).cast(pl.Int64) * HOUR + digits.str.slice(2).cast(pl.Int64) * MINUTE
-    rows = parts.select(
-        wall=(pl.col("day") + " " + clock).str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="us"),
-        is_date=pl.col("clock").is_null(),
-        ahead=pl.when(pl.col("zone").str.starts_with("-")).then(-ahead).otherwise(ahead),
-        tick=pl.col("tick").fill_null("").str.pad_end(9, "0").str.head(9).cast(pl.Int64),
-    )
-    return _from_walls(rows, zone)
-
-
-def _parse_format(texts: pl.Series, form: str, zone: str) -> pl.DataFrame:
+def _parse_form(texts: pl.Series, form: str, zone: str) -> pl.DataFrame:
     walls = texts.str.to_datetime(form, strict=False, time_unit="us")
-    if is_zoned := isinstance(walls.dtype, pl.Datetime) and walls.dtype.time_zone is not None:
-        walls = walls.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    rows = walls.to_frame("wall").select(
-        "wall",
-        is_date=pl.lit(value=not _HAS_CLOCK.search(form)),
-        ahead=pl.lit(0 if is_zoned or form.endswith("Z") else None, pl.Int64),
-        tick=pl.col("wall").dt.nanosecond().cast(pl.Int64),
+    if _HAS_CLOCK.search(form):
+        if not walls.dtype.time_zone:  # type: ignore[attr-defined]
+            own = "UTC" if form.endswith("Z") else zone
+            walls = walls.dt.replace_time_zone(own, ambiguous="null", non_existent="null")
+        begins = ends = walls.dt.epoch("s")
+    else:
+        begins, ends = first_seconds(walls, zone), first_seconds(walls.dt.offset_by("1d"), zone) - 1
+    # A zone that moved across the date line lacks a day.
+    is_time = ends >= begins
+    style = TimeStyle.CLOCK if begins is ends else TimeStyle.DATE
+    return pl.select(
+        second=pl.when(is_time).then(ends),
+        begin=pl.when(is_time).then(begins),
+        tick=pl.when(is_time).then(walls.dt.nanosecond()).cast(pl.UInt32),
+        style=pl.when(is_time).then(pl.lit(str(style))),
     )
-    return _from_walls(rows, zone)
-
-
-def _from_walls(rows: pl.DataFrame, zone: str) -> pl.DataFrame:
-    """Times from columns `wall`, `ahead` (of UTC, in seconds; null means in the zone), `tick` and `is_date`."""
-    walls, is_date = rows["wall"], rows["is_date"]
-    at = walls.dt.epoch("s") - rows["ahead"]
-    if at.null_count() > walls.null_count():
-        at = pl.select(pl.coalesce(at, _local_seconds(walls, is_date, zone))).to_series()
-    end = first_seconds(walls.dt.offset_by("1d"), zone) - 1 if is_date.any() else at
-    has_time = at.is_not_null()
-    style = pl.when("is_date").then(pl.lit(str(TimeStyle.DATE))).otherwise(pl.lit(str(TimeStyle.CLOCK)))
-    return rows.select(
-        second=pl.when(has_time & is_date).then(end).otherwise(at),
-        begin=at,
-        tick=pl.when(has_time).then("tick").cast(pl.UInt32),
-        style=pl.when(has_time).then(style),
-    )
-
-
-def _local_seconds(walls: pl.Series, is_date: pl.Series, zone: str) -> pl.Series:
-    """The seconds of wall times in a zone, and the first seconds of dates; null if they occur twice or never."""
-    seconds = walls.dt.replace_time_zone(zone, ambiguous="null", non_existent="null").dt.epoch("s")
-    if zone == "UTC" or not is_date.any():
-        return seconds
-    days = walls.filter(is_date).unique().drop_nulls()
-    known = days.filter(pl.Series([_has_day(day.date(), ZoneInfo(zone)) for day in days], dtype=pl.Boolean))
-    first = first_seconds(pl.select(pl.when(walls.is_in(known.implode())).then(walls)).to_series(), zone)
-    return pl.select(pl.when(is_date).then(first).otherwise(seconds)).to_series()
-
-
-def _has_day(day: date, zone: ZoneInfo) -> bool:
-    """Whether a zone has a day. A zone that moved across the date line lacks one."""
-    second = to_second(zone, datetime.combine(day, time.min))
-    return datetime.fromtimestamp(second, zone).date() == day
 
 
 def first_seconds(walls: pl.Series, zone: str) -> pl.Series:
