@@ -20,7 +20,6 @@ from analytics_service.history.formats.base import decimal_strings
 from analytics_service.importing.assets import define_assets
 from analytics_service.importing.column_mapping import ColumnChoice
 from analytics_service.importing.events import EventRequest, LoadedEvents, load_events
-from analytics_service.importing.files import find_files
 from analytics_service.importing.history import Loaded, load_history
 from analytics_service.importing.numbers import may_be_percent
 from analytics_service.importing.publication import publish
@@ -74,7 +73,7 @@ def import_options(*options: Callable[..., Any]) -> Callable[[_Command], _Comman
     )
 
     def decorated(command: _Command) -> _Command:
-        for decorate in reversed((click.argument("files", nargs=-1, required=True), *options, *shared)):
+        for decorate in reversed((click.argument("files", nargs=-1, required=True, type=file), *options, *shared)):
             command = decorate(command)
         return command
 
@@ -113,7 +112,7 @@ def history_command(history: History) -> click.Command:
 
     columns = "time, asset and value" if history.by_asset else "time and value"
     import_history.__doc__ = f"""\b
-    Import {columns} from files, folders or globs, all or nothing:
+    Import {columns} from files, all or nothing:
         analytics-service import {history.slug} data/*.csv --dry-run
     """
     return click.command(history.slug, short_help=history.meaning)(import_history)
@@ -148,7 +147,7 @@ def _request(history: History, options: Mapping[str, Any]) -> HistoryRequest:
         raise click.UsageError("--wide excludes --value and --candles: every column except the time is an asset.")
     return HistoryRequest(
         history,
-        find_files(options["files"]),
+        options["files"],
         ColumnChoice(**{name: options[name] for name in _COLUMNS if name in options}),
         TimeRules(options["zone"], options["time_unit"], options["time_format"]),
         Timestamps(options["stamp"], options["interval"]),
@@ -211,9 +210,9 @@ def import_events_command(dry_run: bool, data_dir: Path | None, **options: Any) 
     \b
         analytics-service import events loans.csv --assets assets.csv
     """
-    settings, files = load_settings(data_dir=data_dir), find_files(options.pop("files"))
+    settings = load_settings(data_dir=data_dir)
     with closing(ProgressBars()) as bars, import_store(settings, dry_run=dry_run) as store:
-        content = load_events(store, EventRequest(files, **options), datetime.now(UTC), bars)
+        content = load_events(store, EventRequest(**options), datetime.now(UTC), bars)
         bars.close()
         for line in _described(content, has_prices=store is not None):
             click.echo(line)

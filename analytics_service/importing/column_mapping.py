@@ -21,13 +21,11 @@ _OFFICIAL = (
 _COINS = ("eurc", "eurt", "btc", "xbt", "wbtc", "eth", "weth", "bnb", "sol")
 # After a dash, other words belong to the symbol, as in UNI-V2.
 _PAIR = re.compile(r"([A-Za-z0-9.]+)([/_-])([A-Za-z0-9.$]+)")
-# Pairs without a separator. Shorter words are symbols, such as sUSD and agEUR.
-_JOINED = re.compile(rf"([a-z0-9]{{2,}}?)(usd[tc]?|busd|fdusd)|([a-z0-9]{{3,}}?)({'|'.join(_OFFICIAL)})", re.IGNORECASE)
+# Pairs without a separator. Shorter words are symbols, such as agEUR.
+_JOINED = re.compile(rf"([a-z0-9]{{3,}}?)()({'|'.join(_OFFICIAL)})", re.IGNORECASE)
 _VALUES = ("price", "close", "open", "high", "low", "value", "rate", "usd", "tvl")
-QUOTES = ("currency", "quote", "vs_currency", "quote_asset", "quote_currency")
-"""Names of columns with the currency of prices."""
-# Columns that name assets. With --asset, all their rows must name one asset.
-_ASSETS = ("asset", "asset_id", "symbol", "ticker", "pair", "token", "coin")
+# Columns with the currency of prices.
+_QUOTES = ("currency", "quote", "vs_currency", "quote_asset", "quote_currency")
 # The column of values of an unpivoted wide file.
 WIDE_VALUE = "the values of columns"
 _TOTALS, _VIEW, _EXACT = ("history", "observed_at", "usd"), ("asset_id", "symbol", "observed_at"), "value_exact"
@@ -48,35 +46,20 @@ def base_currency(name: str) -> str | None:
 
 
 def pair_fault(name: str) -> str | None:
-    """The fault of an unknown symbol that may be a pair; None if it is not a pair."""
-    pair, joined = _PAIR.fullmatch(name), _JOINED.fullmatch(name)
+    """The fault of an unknown symbol that is a pair in another currency than USD; None for other symbols."""
+    pair = _PAIR.fullmatch(name) or _JOINED.fullmatch(name)
     if pair and pair[3].casefold() not in DOLLARS and (pair[2] == "/" or pair[3].casefold() in (*_OFFICIAL, *_COINS)):
         return f"is {pair[1]} in {pair[3]}, not in USD; convert the prices, or describe such an asset with --assets"
-    if joined is None or name.casefold() in DOLLARS:
-        return None
-    if joined[3]:
-        return f"may be {joined[3]} in {joined[4]}; convert prices to USD, or describe such an asset with --assets"
-    return f"may be {joined[1]} in {joined[2]}; name the asset {joined[1]}, or describe such an asset with --assets"
+    return None
 
 
 def named_money(name: str) -> str | None:
     """The currency other than USD in the name of a column of values, such as EUR in price_eur."""
-    first, *others = _words(name) or [""]
-    money = [word for word in (first, *others) if word in _OFFICIAL]
-    money += [word for word in others[-1:] if first in _VALUES and word in _COINS]
-    return money[0].upper() if money else None
-
-
-def file_money(stem: str) -> str | None:
-    """The currency other than USD after an asset in the name of a file, such as EUR in btc-eur."""
-    words = _words(stem)
-    joined = [match[4] for word in words if (match := _JOINED.fullmatch(word)) and match[3]]
-    return next((word.upper() for word in (*[word for word in words[1:] if word in _OFFICIAL], *joined)), None)
-
-
-def _words(name: str) -> list[str]:
     humps = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return [word for word in re.split(r"[^a-z0-9$]+", humps.lower()) if word]
+    words = re.findall("[a-z0-9$]+", humps.lower())
+    money = [word for word in words if word in _OFFICIAL]
+    money += [word for word in words[1:][-1:] if words[0] in _VALUES and word in _COINS]
+    return money[0].upper() if money else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +83,9 @@ class ColumnMapping:
 
     `values` has columns by name: `value`, and open, high and low of candles. Columns in `wide` are named after their
     assets. `own` files were written by this service: they have a `symbol` beside the id, and rates as fractions. A
-    `page` may have the `count` of observations in each bucket. `history` is the column of history names. Columns in
-    `same` must name one asset, `quotes` have currencies. `beside` are columns of open, high and low that are not read,
-    and `is_candle` says whether the value is then a close.
+    `page` may have the `count` of observations in each bucket. `history` is the column of history names. `quotes`
+    have currencies. `beside` are columns of open, high and low that are not read, and `is_candle` says whether the
+    value is then a close.
     """
 
     time: str
@@ -115,7 +98,6 @@ class ColumnMapping:
     page: bool = False
     count: str | None = None
     history: str | None = None
-    same: Sequence[str] = ()
     quotes: Sequence[str] = ()
     beside: Sequence[str] = field(default=())
     is_candle: bool = False
@@ -125,7 +107,7 @@ class ColumnMapping:
         """The columns to read, each once."""
         single = (self.time, self.asset, self.symbol, self.count, self.history)
         values = self.wide or self.values.values()
-        used = (*single, *values, *self.same, *self.quotes)
+        used = (*single, *values, *self.quotes)
         return list(dict.fromkeys(column for column in used if column is not None))
 
 
@@ -136,8 +118,6 @@ def map_columns(table: SourceTable, history: History, choice: ColumnChoice, *, p
         return own
     asset = _symbol_of(table.path, choice.symbol_from) if choice.symbol_from else choice.asset
     time = _required(table, "time" if choice.time is None else choice.time, "--time")
-    if (money := file_money(table.path.stem)) and not may_be_percent(history):
-        raise UserError(f"The file name {table.path} names {money}. Convert the values to USD, or rename the file.")
     if choice.wide:
         wide = [column for column in table.columns if column != time and column.strip()]
         if len(set(wide)) < len(wide) or not wide:
@@ -155,12 +135,10 @@ def map_columns(table: SourceTable, history: History, choice: ColumnChoice, *, p
         and (choice.asset_column or table.column("asset") or not history.total)
     ):
         column = _required(table, choice.asset_column or "asset", "--asset-column, or add --asset SYMBOL")
-    used = {time, value, column}
-    others = [column for column in map(table.column, (*_ASSETS, *QUOTES)) if column and column not in used]
+    quotes = [] if may_be_percent(history) else [name for name in map(table.column, _QUOTES) if name and name != value]
     return ColumnMapping(
         time, {**(candle if choice.candles else {}), "value": value}, column, asset,
-        same=[] if column else [name for name in others if name.casefold() not in QUOTES],
-        quotes=[name for name in others if name.casefold() in QUOTES],
+        quotes=quotes,
         beside=[] if choice.candles else [*candle.values()],
         is_candle="close" in value.casefold() and bool(candle.keys() & {"open", "high"}),
     )  # fmt: skip

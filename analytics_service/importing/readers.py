@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from analytics_service.errors import UserError
-from analytics_service.importing.files import file_state, open_file_to_read, unpack
+from analytics_service.importing.files import open_file_to_read, size_of, unpack
 
 _POINT, _CANDLE = ("v",), ("o", "h", "l", "c", "n")
 RECIPES = "`analytics-service example recipes`"
@@ -63,8 +63,8 @@ class SourceTable:
     """A file as rows of text.
 
     `columns` are the names in the file. `read` yields batches of the requested columns with their sizes, which add up
-    to `size`. `label` says what numbers count, "line" or "row". Columns in `rounded` have 32-bit floats, which round
-    times to minutes. `unreadable` has the types of columns that cannot be read as text.
+    to `size`. `label` says what numbers count, "line" or "row". `unreadable` has the types of columns that cannot be
+    read as text.
     """
 
     path: Path
@@ -72,7 +72,6 @@ class SourceTable:
     size: int
     label: str
     read: Callable[[Sequence[str]], Batches]
-    rounded: Collection[str] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, name: str) -> str | None:
@@ -83,15 +82,12 @@ class SourceTable:
 
     def batches(self, columns: Sequence[str]) -> Batches:
         """Rows with `line`, counted from 1, and the columns as text or null. Rows that are null in all columns are
-        skipped. UserError if a row is invalid, or the file changed meanwhile."""
+        skipped. UserError if a row is invalid."""
         for name in columns:
             if name in self.unreadable:
                 raise self.refused(None, name, "", f"is of type {self.unreadable[name]}; write text or numbers")
-        before = file_state(self.path)
         for rows, size in self.read(columns):
             yield rows.filter(pl.any_horizontal(pl.col(columns).is_not_null())), size
-        if file_state(self.path) != before:
-            raise UserError(f"{self.path} changed while it was read. Import it again when it is complete.")
 
     def refused(self, line: int | None, column: str | None, value: str | None, advice: str) -> UserError:
         """The error about a value: its place in the file, and `advice`, which says what is wrong and what to do."""
@@ -117,7 +113,7 @@ def open_table(path: Path, separator: str = ",") -> SourceTable:
 
 
 def _table(path: Path, separator: str) -> SourceTable:
-    size = file_state(path)[2]
+    size = size_of(path)
     with unpack(path) as (_, content):
         start = content.read(4096).removeprefix(_BOM).lstrip()
     if start.startswith(b"PAR1"):
@@ -281,9 +277,8 @@ def _columnar_table(path: Path, scan: Callable[[], pl.LazyFrame]) -> SourceTable
         schema = scan().collect_schema()
         height = int(scan().select(pl.len()).collect().item())
     unreadable = {name: f"{dtype}" for name, dtype in schema.items() if not _is_readable(dtype)}
-    rounded = [name for name, dtype in schema.items() if dtype == pl.Float32]
     batches = partial(_columnar_batches, path, scan, height)
-    return SourceTable(path, schema.names(), height, "row", batches, rounded, unreadable)
+    return SourceTable(path, schema.names(), height, "row", batches, unreadable)
 
 
 def _is_readable(dtype: pl.DataType) -> bool:

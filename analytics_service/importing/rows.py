@@ -15,12 +15,10 @@ from analytics_service.importing.column_mapping import (
     ColumnChoice,
     ColumnMapping,
     map_columns,
-    pair_fault,
 )
 from analytics_service.importing.numbers import (
     ValueRules,
     is_missing,
-    may_be_percent,
     parse_values,
     rules_of,
     valid_values,
@@ -30,7 +28,7 @@ from analytics_service.importing.readers import SourceTable, open_table
 from analytics_service.importing.time_parsing import TimeRules, TimeStyle, last_second, parse_times, time_fault
 from analytics_service.importing.timestamps import Timestamps
 from analytics_service.market.kinds import DECIMAL
-from analytics_service.store.datasets.histories import PRICES, History
+from analytics_service.store.datasets.histories import History
 
 SHOWN = 5
 """How many rejected rows of a file a report shows."""
@@ -65,8 +63,8 @@ class ReadFile:
     """A file whose rows are read.
 
     `good` has valid rows with asset code, observed_at, values and line; `begin` and `tick` if needed. `read`, `empty`
-    and `rejected` count rows, `rejections` describe the first rejected rows. `style` is the style of its times, `same`
-    the first row and value of each column that must name one asset, `buckets` the starts of a page's buckets.
+    and `rejected` count rows, `rejections` describe the first rejected rows. `style` is the style of its times,
+    `buckets` the starts of a page's buckets.
     """
 
     table: SourceTable
@@ -81,7 +79,6 @@ class ReadFile:
     rejected: int = 0
     rejections: list[str] = field(default_factory=list)
     style: TimeStyle | None = None
-    same: dict[str, tuple[int, str]] = field(default_factory=dict)
     buckets: set[int] = field(default_factory=set)
 
 
@@ -89,8 +86,6 @@ def open_file(path: Path, request: HistoryRequest, at: datetime) -> ReadFile:
     """A file with its column mapping; `at` is the present instant. UserError if its columns are invalid."""
     table = open_table(path, request.separator)
     layout = map_columns(table, request.history, request.choice, percent=request.percent)
-    if layout.time in table.rounded:
-        raise table.refused(None, layout.time, None, "has 32-bit floats, in which times are rounded; write integers")
     if layout.own:
         return ReadFile(table, layout, request, at, TimeRules(), ValueRules())
     values = rules_of(request.history, comma=request.comma, percent=request.percent)
@@ -102,7 +97,7 @@ def read_rows(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> None:
     layout, request = file.layout, file.request
     if layout.history is not None:
         rows = rows.filter(pl.col(layout.history) == request.history.name)
-    _require_one_asset(file, rows)
+    _require_dollars(file, rows)
     if layout.wide:
         rows = rows.unpivot(layout.wide, index=["line", layout.time], variable_name=_WIDE, value_name=WIDE_VALUE)
     parsed = parse_times(rows[layout.time], file.times).with_columns(
@@ -196,21 +191,9 @@ def _explain(file: ReadFile, row: Mapping[str, Any], parsed: Mapping[str, Any], 
     return layout.values[which], "is not between low and high; check which column is which"
 
 
-def _require_one_asset(file: ReadFile, rows: pl.DataFrame) -> None:
-    """UserError if rows for one asset name several assets, or prices are not in USD."""
-    table, history = file.table, file.request.history
-    for column in file.layout.quotes if not may_be_percent(history) else ():
+def _require_dollars(file: ReadFile, rows: pl.DataFrame) -> None:
+    """UserError if a column says that prices are not in USD."""
+    for column in file.layout.quotes:
         foreign = rows.filter(~pl.col(column).str.strip_chars().str.to_lowercase().is_in(["", *DOLLARS]))
         if foreign.height:
-            raise table.refused(foreign["line"][0], column, foreign[column][0], "is not USD; convert the values")
-    for column in file.layout.same:
-        texts = rows.select("line", column).drop_nulls()
-        if not texts.height:
-            continue
-        line, first = file.same.setdefault(column, texts.row(0))
-        others = texts.filter(pl.col(column) != first)
-        if others.height:
-            advice = f"differs from the asset {first[:40]!r} in {table.label} {line}; add --asset-column {column}"
-            raise table.refused(others["line"][0], column, others[column][0], advice)
-        if history is PRICES and (fault := pair_fault(first)):
-            raise table.refused(line, column, first, fault)
+            raise file.table.refused(foreign["line"][0], column, foreign[column][0], "is not USD; convert the values")

@@ -58,6 +58,8 @@ class Recipe:
             exec(self.code, {"duckdb": duckdb, "pl": pl})  # noqa: S102
             program, *words = shlex.split(self.command)
             assert program == "analytics-service"
+            # As a shell does.
+            words = [str(match) for word in words for match in sorted(Path().glob(word)) or [word]]
             return CliRunner().invoke(cli, words, env=settings.to_environment({}))
 
 

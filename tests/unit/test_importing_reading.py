@@ -10,7 +10,6 @@ import pytest
 from backports import zstd
 
 from analytics_service.errors import UserError
-from analytics_service.importing.files import find_files
 from analytics_service.importing.readers import RECIPES, open_table
 
 ROWS = [(3, "1704067200", "1.5"), (4, "1704067260", None), (6, "x,y", "0.123456789012345678")]
@@ -100,16 +99,3 @@ def test_a_long_file_is_read_in_batches_that_number_its_lines(tmp_path: Path) ->
             assert (rows["line"] == rows["n"].cast(pl.UInt32) + 2).all()
             lines.append(rows.height)
     assert len(lines) > 0
-
-
-def test_files_are_found_by_name_in_folders_of_folders_and_by_globs(tmp_path: Path) -> None:
-    for name in ("symbol=B/1.csv", "symbol=A/1.csv", "symbol=A/.hidden", "symbol=A/2.csv.part", "c.csv"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("time")
-    found = [path.relative_to(tmp_path).as_posix() for path in find_files([str(tmp_path)])]
-    assert found == ["c.csv", "symbol=A/1.csv", "symbol=B/1.csv"]
-    assert find_files([f"{tmp_path}/symbol=*/1.csv"]) == [tmp_path / "symbol=A/1.csv", tmp_path / "symbol=B/1.csv"]
-    with pytest.raises(UserError, match=r"c\.csv is given twice"):
-        find_files([f"{tmp_path}/c.csv", str(tmp_path)])
-    with pytest.raises(UserError, match="No file matches"):
-        find_files([f"{tmp_path}/*.parquet"])
