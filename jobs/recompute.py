@@ -32,7 +32,7 @@ from analytics_service.store.commits import (
 )
 from analytics_service.store.datasets.events import EVENTS, changes_frame
 from analytics_service.store.datasets.observations import KEY, OBSERVATIONS, read_observed_at, with_known_times
-from analytics_service.store.datasets.positions import partly_known_addresses, read_activity
+from analytics_service.store.datasets.positions import partly_known_addresses
 from analytics_service.store.datasets.sums import SumChanges, changed_sums, summed_seconds, unsettled_from
 from analytics_service.store.ledger import IMPORTED, Origin, last_covered_loans, read_state
 from jobs import loans, markets, positions
@@ -139,14 +139,6 @@ def day_by_day(store: Store, datasets: Sequence[str], start: datetime, end: date
     if "loans" in datasets and read_state(store, "loans"):
         units.append(_sums_from(unix_second(start)))
     return sorted(units, key=lambda unit: unix_second(unit.first_instant) // DAY)
-
-
-def seconds_for(store: Store, units: Sequence[BackfillUnit]) -> float:
-    """Roughly how many seconds recomputing takes, as measured on one core."""
-    head = read_state(store, "positions")
-    accounts = read_activity(store, head.at).borrower_account_active if head else 0
-    seconds = {"markets": 0.006, "positions": 0.005 + accounts * 1.2e-6, "loans": 1}
-    return sum((len(unit.instants) or 1) * seconds[unit.dataset] for unit in units)
 
 
 def recompute(store: Store, unit: BackfillUnit) -> int:

@@ -1,6 +1,5 @@
-"""`assets`: list the assets of the store, and end one."""
+"""`assets end`: end an asset that no source lists any more."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,55 +8,33 @@ import click
 
 from analytics_service.cli.context import filled_store, load_settings, waiting_for_store
 from analytics_service.cli.options import TIMES, data_dir_option, time_option
-from analytics_service.cli.report import align
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import EntityNotFound, ParameterInvalid, UserError
 from analytics_service.history.times import Edge
-from analytics_service.market.assets import Asset, is_listed, resolve_id, unknown_asset
+from analytics_service.market.assets import Asset, is_listed, resolve_id
 from analytics_service.market.instants import format_instant, from_unix
 from analytics_service.store.datasets.assets import present_frame, read_assets, read_spans
 from analytics_service.store.rewrite import write_definitions
 
 _SECOND = timedelta(seconds=1)
-_HEADINGS = ("id", "symbol", "formerly", "kind", "decimals", "described by", "first value", "last value", "ended")
-asset_argument = click.argument("asset", metavar="ASSET")
-dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 
 
 @click.group()
 def assets() -> None:
-    """List assets, or end one.
+    """End an asset; the view `all_assets` lists them.
 
     ASSET is an id, or a symbol that no other asset has. Example:
 
     \b
-        analytics-service assets list
+        analytics-service assets end native;luna
     """
-
-
-@assets.command("list")
-@data_dir_option
-def assets_list(**overrides: Any) -> None:
-    """List every asset with its symbols, who described it, its first and last values, and its end.
-
-    Example:
-
-    \b
-        analytics-service assets list
-    """
-    with filled_store(waiting_for_store(load_settings(**overrides)), dry_run=True) as store:
-        stored, spans = read_assets(store), read_spans(store)
-    undefined = {asset_id: replace(unknown_asset(asset_id), symbol_denom="") for asset_id in spans}
-    rows = [_row(asset, spans) for _, asset in sorted({**undefined, **stored}.items())]
-    for line in align([_HEADINGS, *rows], right={4}):
-        click.echo(line)
 
 
 @assets.command("end", epilog=TIMES)
-@asset_argument
+@click.argument("asset", metavar="ASSET")
 @time_option(Edge.AT, "Last instant of the asset.  [default: its last value]")
 @click.option("--undo", is_flag=True, help="Remove the end of the asset.")
-@dry_run_option
+@click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @data_dir_option
 def assets_end(asset: str, at: datetime | None, undo: bool, dry_run: bool, **overrides: Any) -> None:
     """End an asset that no source lists any more.
@@ -84,7 +61,7 @@ def find(store: Store, name: str) -> Asset:
     try:
         return stored[resolve_id(name, stored, "ASSET")]
     except (EntityNotFound, ParameterInvalid) as error:
-        raise UserError(f"{error} `analytics-service assets list` lists them.") from None
+        raise UserError(f"{error} The view `all_assets` lists them.") from None
 
 
 def report(store: Store, changed: Asset, what: str, *, dry_run: bool) -> None:
@@ -97,17 +74,6 @@ def report(store: Store, changed: Asset, what: str, *, dry_run: bool) -> None:
 
 def asset_label(asset: Asset) -> str:
     return f"{asset.symbol} ({asset.id})"
-
-
-def _row(asset: Asset, spans: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
-    described = "a file" if asset.is_described else "nobody"
-    if asset.listed_until:
-        described = "the source" if is_listed(asset) else f"the source, until {format_instant(asset.listed_until)}"
-    observed = [format_instant(from_unix(second)) for second in spans.get(asset.id, ())] or ["", ""]
-    ended = format_instant(asset.ended_at) if asset.ended_at else ""
-    decimals = str(asset.decimals_denom) if asset.is_described else ""
-    former = " ".join(sorted(asset.former_symbols))
-    return asset.id, asset.symbol, former, asset.kind, decimals, described, *observed, ended
 
 
 def _with_end(store: Store, asset: Asset, at: datetime | None) -> Asset:

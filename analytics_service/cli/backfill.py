@@ -1,13 +1,11 @@
 """`jobs backfill`: take snapshots of the past."""
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import click
 
@@ -23,18 +21,16 @@ from analytics_service.cli.options import (
     time_option,
     value_type,
 )
-from analytics_service.cli.recompute import dependent_units, suggest_recompute
+from analytics_service.cli.recompute import suggest_recompute
 from analytics_service.cli.signals import explaining_stop
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import without_credentials
 from analytics_service.errors import AnalyticsError, SourceError
 from analytics_service.history.times import Edge
 from analytics_service.logs import echo
-from analytics_service.market.instants import EPOCH, format_instant, unix_second
+from analytics_service.market.instants import format_instant, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.commits import begin
-from analytics_service.store.datasets.assets import read_assets
-from analytics_service.store.datasets.observations import read_last_prices
 from jobs import runner
 from jobs.recompute import BackfillUnit, plan, replace_snapshots
 from jobs.registry import JOBS, Job
@@ -97,20 +93,10 @@ def jobs_backfill(
         click.echo(f"Snapshots come from {without_credentials(source.spec)}.")
         for task in tasks:
             click.echo(task.cost)
-            for day, count in task.days.items() if dry_run else ():
-                click.echo(f"  {day}: {count:,} to replace")
         if not dry_run and [*_failures(tasks, source, store, instants)]:
             raise SystemExit(SourceError.exit_code)
         if name == _PRICES and not dry_run and (tasks[0].missing or tasks[0].units):
-            suggest_recompute(dependent_units(store, _new_prices(store, start, end)))
-
-
-def _new_prices(store: Store, start: datetime, end: datetime) -> dict[str, tuple[int, int]]:
-    """`start` and the unix second of the last price, for each asset with a price in [start, end)."""
-    first, last = unix_second(start), unix_second(end) - 1
-    prices = read_last_prices(store, read_assets(store), [last])
-    seconds = {asset_id: unix_second(of[last].observed_at) for asset_id, of in prices.items() if last in of}
-    return {asset_id: (first, second) for asset_id, second in seconds.items() if second >= first}
+            suggest_recompute(store, unix_second(start), unix_second(end) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +108,13 @@ class _Task:
     units: Sequence[BackfillUnit]
 
     @property
-    def days(self) -> Counter[str]:
-        """The number of snapshots to replace, by day."""
-        return Counter(f"{at:%Y-%m-%d}" for unit in self.units for at in unit.instants)
+    def replaced(self) -> int:
+        """The number of snapshots to replace."""
+        return sum(len(unit.instants) for unit in self.units)
 
     @property
     def cost(self) -> str:
-        count, verb = (self.days.total(), "replace") if self.units else (self.missing, "take")
+        count, verb = (self.replaced, "replace") if self.units else (self.missing, "take")
         return f"{self.job.name}: {count:,} snapshots to {verb}."
 
 
@@ -138,30 +124,13 @@ def _task(store: Store, job: Job, instants: Sequence[datetime], units: Sequence[
     return _Task(job, len(seconds - completed), units)
 
 
-class _RecordingSource:
-    """A source that records the last instant that it was asked for."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self.at = EPOCH
-
-    def __getattr__(self, name: str) -> Any:
-        member = getattr(self._source, name)
-        return partial(self._ask, member) if callable(member) else member
-
-    def _ask(self, method: Callable[..., Any], *instants: datetime) -> Any:
-        self.at = max(instants, default=self.at)
-        return method(*instants)
-
-
 def _failures(
     tasks: Sequence[_Task], source: Source, store: Store, instants: Sequence[datetime]
 ) -> Iterator[Exception]:
     """Take the snapshots of all datasets. Prints and yields each failure of the source, and goes on with the next."""
     for task in tasks:
-        recorder = _RecordingSource(source)
         try:
-            _take(task, cast(Source, recorder), store, instants)
+            _take(task, source, store, instants)
         except SourceError as error:
             echo(f"{task.job.name}: {error}", is_error=True)
             yield error
@@ -169,8 +138,7 @@ def _failures(
             raise
         # Any exception, because the source may come from another package.
         except Exception as error:
-            at = format_instant(recorder.at)
-            log.error("%s: the source failed unexpectedly when asked for %s", task.job.name, at, exc_info=error)
+            log.error("%s: the source failed unexpectedly", task.job.name, exc_info=error)
             yield error
 
 
@@ -187,4 +155,4 @@ def _take(task: _Task, source: Source, store: Store, instants: Sequence[datetime
         with explaining_stop("The backfill was stopped. Run it again to continue where it stopped."):
             written = runner.backfill(job, source, store, instants, progress=bar.update)
     taken = f"{written} snapshots taken, {len(instants) - written} already stored"
-    click.echo(f"{job.name}: {f'{task.days.total()} snapshots replaced' if task.units else taken}.")
+    click.echo(f"{job.name}: {f'{task.replaced} snapshots replaced' if task.units else taken}.")

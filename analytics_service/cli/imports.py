@@ -12,7 +12,7 @@ import polars as pl
 
 from analytics_service.cli.context import ProgressBars, import_store, load_settings, open_store, store_location
 from analytics_service.cli.options import data_dir_option, value_type
-from analytics_service.cli.recompute import dependent_units, suggest_recompute
+from analytics_service.cli.recompute import suggest_recompute
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.parsers import zone
 from analytics_service.config.settings import Settings
@@ -132,7 +132,7 @@ def _import_history(history: History, options: Mapping[str, Any]) -> None:
         for line in _outcome(content, settings, dry_run=dry_run):
             click.echo(line)
         if history is PRICES and store and not dry_run:
-            suggest_recompute(dependent_units(store, _spans(content.rows)))
+            suggest_recompute(store, *content.span)
     if content.new and request.new_assets:
         click.echo(_DESCRIBE)
 
@@ -157,17 +157,10 @@ def _request(history: History, options: Mapping[str, Any]) -> HistoryRequest:
     )
 
 
-def _spans(rows: pl.DataFrame) -> dict[str, tuple[int, int]]:
-    """The first and last unix second of imported rows, by asset."""
-    spans = rows.group_by("asset").agg(pl.min("observed_at"), last=pl.max("observed_at"))
-    return {str(asset): (first, last) for asset, first, last in spans.iter_rows()}
-
-
 def _understood(content: Loaded) -> Iterator[str]:
     """The range, the assets, the skipped columns, and the first rows as they will be stored."""
     rows = content.rows
-    first, last = rows.select(first=pl.col("observed_at").min(), last=pl.col("observed_at").max()).row(0)
-    yield f"Range: {format_instant(from_unix(first))} to {format_instant(from_unix(last))}"
+    yield "Range: {} to {}".format(*(format_instant(from_unix(second)) for second in content.span))
     symbols = [content.symbols.get(asset_id, asset_id) for asset_id in rows["asset"].unique().cast(pl.String).sort()]
     if any(symbols):
         yield f"Assets: {_listed(symbols)}"

@@ -1,7 +1,7 @@
-"""`jobs recompute`, and the hint to run it after an import of prices."""
+"""`jobs recompute`, and the hint to run it after new prices."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,11 +13,10 @@ from analytics_service.cli.signals import explaining_stop
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import Lost
 from analytics_service.history.times import Edge
-from analytics_service.market.instants import MINUTE, format_instant, from_unix, unix_second
+from analytics_service.market.instants import format_instant, from_unix, unix_second
 from analytics_service.store.datasets.histories import names_of
-from analytics_service.store.datasets.observations import read_next_prices
 from analytics_service.store.ledger import read_ledger
-from jobs.recompute import DATASETS, BackfillUnit, day_by_day, recompute, seconds_for
+from jobs.recompute import DATASETS, BackfillUnit, day_by_day, recompute
 
 
 @click.command("recompute", epilog=TIMES)
@@ -62,7 +61,7 @@ def recompute_units(store: Store, units: Sequence[BackfillUnit], *, dry_run: boo
         planned[unit.dataset] += len(unit.instants) or 1
     sums = {"loans": "the sums of loans from then on"}
     counts = ", ".join(sums.get(dataset, f"{count:,} snapshots of {dataset}") for dataset, count in planned.items())
-    click.echo(f"To recompute: {counts}, in about {_duration(seconds_for(store, units))}.")
+    click.echo(f"To recompute: {counts}.")
     if dry_run:
         return
     changed: Counter[str] = Counter()
@@ -78,28 +77,18 @@ def recompute_units(store: Store, units: Sequence[BackfillUnit], *, dry_run: boo
         click.echo(f"{dataset}: {changed[dataset]:,} {rows} have changed.")
 
 
-def dependent_units(store: Store, spans: Mapping[str, tuple[int, int]]) -> list[BackfillUnit]:
-    """The snapshots that new prices affect: from an asset's first new price until its next stored price. `spans` has
-    the first and last unix second of new prices by asset."""
-    next_prices = read_next_prices(store, {asset: last for asset, (_, last) in spans.items()})
-    if not next_prices:
-        return []
-    start = min(spans[asset][0] for asset in next_prices)
-    end = max(second or unix_second(datetime.now(UTC)) for second in next_prices.values())
-    return day_by_day(store, ("markets", "positions"), from_unix(start), from_unix(end))
+def affected_end(store: Store, last: int) -> datetime:
+    """The exclusive end of the snapshots that a price may affect, given its unix second: a price counts until it is too
+    old."""
+    return past_end(from_unix(last) + store.price_max_age, datetime.now(UTC))
 
 
-def suggest_recompute(units: Sequence[BackfillUnit]) -> None:
-    """Print how to recompute snapshots that new prices affect, if there are any."""
-    if not units:
-        return
-    start = format_instant(min(unit.instants[0] for unit in units))
-    end = format_instant(max(unit.instants[-1] for unit in units))
-    click.echo(
-        f"These prices affect stored snapshots. Recompute them: `analytics-service jobs recompute --start {start} "
-        f"--end {end}`."
-    )
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / MINUTE:,.0f} min" if seconds > 90 else f"{seconds:.0f} s"
+def suggest_recompute(store: Store, start: int, last: int) -> None:
+    """Print how to recompute stored snapshots that new prices from `start` to `last` (unix seconds) may affect."""
+    units = day_by_day(store, ("markets", "positions"), from_unix(start), affected_end(store, last))
+    if units:
+        first, end = (format_instant(pick(at for unit in units for at in unit.instants)) for pick in (min, max))
+        click.echo(
+            "These prices may affect stored snapshots. Recompute them: `analytics-service jobs recompute --start "
+            f"{first} --end {end}`."
+        )

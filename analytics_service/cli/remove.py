@@ -12,6 +12,7 @@ import click
 from analytics_service.admin.remove import Removal, Removed, count_removed, remove
 from analytics_service.cli.context import ProgressBars, filled_store, load_settings, waiting_for_store
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
+from analytics_service.cli.recompute import affected_end
 from analytics_service.cli.signals import explaining_stop
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
@@ -22,7 +23,6 @@ from analytics_service.market.instants import format_instant, from_unix, unix_se
 from analytics_service.market.kinds import FOREVER
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.histories import HISTORIES, PRICES
-from analytics_service.store.datasets.observations import read_next_prices
 from analytics_service.store.ledger import any_simulated, read_ledger
 from analytics_service.store.schema import TABLES
 from jobs.registry import JOBS
@@ -91,13 +91,15 @@ def remove_command(
             with explaining_stop(_STOPPED):
                 removed = remove(store, removal, folder, bars)
         is_simulated = any_simulated(read_ledger(store).origins)
-        held_until = _held_until(store, removal, removed)
+        end_of_effect = removed.last + 1
+        if removal.dataset == PRICES.dataset:
+            end_of_effect = unix_second(affected_end(store, removed.last))
         bars.close()
     # Simulated data cannot be imported from a file.
     removed = replace(removed, files={}) if is_simulated else removed
     for line in _report(name, removal, removed, dry_run=dry_run):
         click.echo(line)
-    for line in _remedies(name, removal, removed, held_until, settings):
+    for line in _remedies(name, removal, removed, end_of_effect, settings):
         click.echo(line)
 
 
@@ -110,18 +112,6 @@ def _ids(store: Store, symbols: tuple[str, ...]) -> list[str]:
         raise UserError(str(error)) from None
 
 
-def _held_until(store: Store, removal: Removal, removed: Removed) -> int:
-    """The last second for which a removed value was the newest: a price holds until the next one, or until it is too
-    old."""
-    if removal.dataset != PRICES.dataset:
-        return removed.last
-    oldest = removed.last + int(store.price_max_age.total_seconds())
-    ids = removal.ids or [*read_assets(store)]
-    following = read_next_prices(store, dict.fromkeys(ids, removed.last))
-    ends = [min(second - 1, oldest) if (second := following.get(asset_id)) else oldest for asset_id in ids]
-    return max(removed.last, min(max(ends), unix_second(datetime.now(UTC))))
-
-
 def _report(name: str, removal: Removal, removed: Removed, *, dry_run: bool) -> Iterator[str]:
     first, last = format_instant(from_unix(removed.first)), format_instant(from_unix(removed.last))
     counts = [f"{number:,} observations of {history.slug}" for history, number in removed.observations.items()]
@@ -132,7 +122,7 @@ def _report(name: str, removal: Removal, removed: Removed, *, dry_run: bool) -> 
         yield f"To restore the observations: {'; '.join(imports)}"
 
 
-def _remedies(name: str, removal: Removal, removed: Removed, held_until: int, settings: Settings) -> Iterator[str]:
+def _remedies(name: str, removal: Removal, removed: Removed, end_of_effect: int, settings: Settings) -> Iterator[str]:
     """The commands that replace removed data. A removal that starts in the future needs none."""
     start, end = (from_unix(second) for second in (removed.first, removed.last))
     if start > datetime.now(UTC):
@@ -145,7 +135,7 @@ def _remedies(name: str, removal: Removal, removed: Removed, held_until: int, se
     elif removal.dataset != "positions":
         yield f"To take the observations from the source again: {backfill} --again"
     if dependents := _DEPENDENTS.get(name):
-        until = format_instant(from_unix(held_until))
+        until = format_instant(from_unix(end_of_effect - 1))
         yield (
             f"Finally, to recompute {dependents}: analytics-service jobs recompute --start {format_instant(start)} "
             f"--end {until}"

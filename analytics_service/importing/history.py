@@ -46,6 +46,12 @@ class Loaded:
         return sum(getattr(file, name) for file in self.files)
 
     @property
+    def span(self) -> tuple[int, int]:
+        """The first and last unix second of the rows."""
+        second = pl.col("observed_at")
+        return self.rows.select(first=second.min(), last=second.max()).row(0)
+
+    @property
     def rejections(self) -> Sequence[str]:
         """Descriptions of the first rejected rows."""
         return [text for file in self.files for text in file.rejections][:SHOWN]

@@ -85,8 +85,7 @@ def publish(
 def _ledger_row(loaded: Loaded, version: int) -> ledger.LedgerRow:
     """The import's row of the ledger."""
     history, paths = loaded.request.history, [file.table.path for file in loaded.files]
-    seconds = pl.col("observed_at")
-    first, last = loaded.rows.select(first=seconds.min(), last=seconds.max()).row(0)
+    first, last = loaded.span
     # Snapshots of a dataset with tables have more than values.
     at = ledger.VALUES_ONLY if TABLES[history.dataset] else last
     # The commit's version distinguishes imported cumulative values from sums of events, so its row must stay.

@@ -266,31 +266,6 @@ ASOF JOIN
       ))
 ) AS o ON s.asset_id = o.asset_id AND s.second >= o.second
 
--- name: find_next_observed
--- The next observation of each asset after a second of its own, or 0, for given assets that have a market or are the
--- protocol token.
-SELECT
-    asset_id,
-    minIf(
-        observed_at,
-        toUnixTimestamp(observed_at) > transform(asset_id, {ids:Array(String)}, {seconds:Array(UInt32)}, toUInt32(0))
-    ) AS next
-FROM observation
-WHERE history = {history:String}
-  AND asset_id IN {ids:Array(String)}
-  AND observed_at >= toDateTime({start:UInt32}, 'UTC')
-  AND asset_id IN
-  (
-      SELECT asset_id FROM market_lend
-      UNION ALL
-      SELECT asset_id FROM market_collateral
-      UNION ALL
-      SELECT asset_id FROM market_debt
-      UNION ALL
-      SELECT asset_id FROM ptoken_state
-  )
-GROUP BY asset_id
-
 -- name: list_observed_spans
 -- The first and the last observation of each asset.
 SELECT

@@ -65,25 +65,6 @@ def prices(client: falcon.testing.TestClient, symbol: str) -> Any:
     return [point["v"] for point in answer.json["data"]["series"][0]["points"]]
 
 
-def test_list_shows_who_described_each_asset_and_when_it_has_values(command: Any, store: Store, tmp_path: Path) -> None:
-    quotes = {"native;luna": Decimal(1), "native;who": Decimal(2)}
-    take_snapshot(JOBS["prices"], HandMade(assets_=[LISTED], prices_=quotes), store, NOON)
-    rename(store, tmp_path, "ZZZ,0xa,18")
-    command("end", "BBB")
-    code, output = command("list")
-    assert code == 0
-    cells = [[cell for cell in line.split("  ") if cell] for line in output.splitlines()]
-    shown, last = "2025-01-01T00:00:00Z", "2025-01-02T00:00:00Z"
-    noon = "2025-03-01T12:00:00Z"
-    assert [[cell.strip() for cell in row] for row in cells] == [
-        ["id", "symbol", "formerly", "kind", "decimals", "described by", "first value", "last value", "ended"],
-        ["native;luna", "LUNA", "regular", "6", "the source", noon, noon],
-        ["native;who", "who", "regular", "nobody", noon, noon],
-        ["token;0xa", "ZZZ", "AAA", "regular", "18", "a file", shown, last],
-        ["token;0xb", "BBB", "regular", "6", "a file", shown, shown, shown],
-    ]
-
-
 def test_an_end_is_that_of_the_last_value_or_as_said_and_can_be_undone(
     command: Any, client: falcon.testing.TestClient, store: Store
 ) -> None:
@@ -151,7 +132,7 @@ def test_what_the_next_snapshot_would_undo_or_nobody_could_mean_is_refused(comma
     before = read_assets(store)
     for arguments, reason in (
         ("end LUNA", "The source lists LUNA (native;luna), so its next snapshot would remove the end."),
-        ("end XYZ", "'XYZ' is the symbol of no asset. `analytics-service assets list` lists them."),
+        ("end XYZ", "'XYZ' is the symbol of no asset. The view `all_assets` lists them."),
         ("end token;0xF", "'token;0xF' names no asset."),
         ("end AAA --undo", "AAA (token;0xa) has not ended."),
         ("end AAA --at 2099-01-01", "is in the future"),

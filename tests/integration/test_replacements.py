@@ -244,7 +244,6 @@ def test_the_command_takes_all_snapshots_of_a_range_anew(settings: Settings, sto
     assert said.splitlines() == [
         "Snapshots come from simulated:1.",
         "prices: 1 snapshots to replace.",
-        "  2025-02-27: 1 to replace",
     ]
     assert run("SELECT * FROM price ORDER BY ALL") == wrong != prices
     said = CliRunner().invoke(cli, command, env=settings.to_environment({})).output
@@ -276,7 +275,7 @@ def test_all_datasets_are_filled_in_but_that_of_whose_past_the_source_knows_noth
     asked = "The node is pruned. It was asked for swaps as of 2025-01-03T00:00:00Z."
     lost = f"{asked} 3 of 3 snapshots cannot be taken;"
     assert (first.exit_code, f"Error: routes: {lost}" in first.output) == (1, True)
-    assert "ptoken: the source failed unexpectedly when asked for 2025-01-03T00:00:00Z" in first.output
+    assert "ptoken: the source failed unexpectedly" in first.output
     assert run("SELECT dataset, count() FROM snapshot FINAL GROUP BY dataset ORDER BY 1") == [
         (name, 3) for name in sorted(others)
     ]

@@ -114,16 +114,6 @@ def read_observed_at(store: Store, dataset: str, seconds: Sequence[int]) -> pl.D
     return rows.filter(pl.col("observed_at").is_in(seconds)).cast({"observed_at": pl.UInt32, "value": DECIMAL})
 
 
-def read_next_prices(store: Store, last: Mapping[str, int]) -> dict[str, int]:
-    """By asset id, the unix second of the next price after the asset's second in `last`, or 0. Only for assets that
-    have a market, and the protocol token."""
-    if not last:
-        return {}
-    start = min(last.values())
-    bound = {"ids": list(last), "seconds": list(last.values()), "start": start}
-    return dict(store.query("find_next_observed", (), history=PRICES.name, **bound).iter_rows())
-
-
 def read_last_prices(store: Store, ids: Iterable[str], seconds: Sequence[int]) -> dict[str, dict[int, Price]]:
     """The last price of each asset at or before each unix second, without seconds before the asset's first price."""
     prices: dict[str, dict[int, Price]] = {asset_id: {} for asset_id in ids}
