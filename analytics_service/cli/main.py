@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from analytics_service import logs
-from analytics_service.cli.signals import interrupt, quiet_interrupt, terminate
+from analytics_service.cli.signals import quiet_interrupt, terminate
 from analytics_service.errors import AnalyticsError
 
 # Every command in the order of the help, as module:name.
@@ -87,7 +87,4 @@ def main() -> None:
     logs.begin_logging(os.environ)
     signal.signal(signal.SIGTERM, terminate)
     threading.excepthook = sys.unraisablehook = quiet_interrupt
-    # A shell may start a background process with Ctrl-C ignored.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, interrupt)
     cli(prog_name="analytics-service")

@@ -3,9 +3,8 @@
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
@@ -17,53 +16,13 @@ from analytics_service.errors import CorrectionInProgress, WriteLockLost
 _TERMINATED = 128 + signal.SIGTERM
 _ORDERS = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTTIN, signal.SIGTTOU)
 _TERMINAL = Path("/dev/tty")
-# Seconds between checks whether Polars has returned. Short, because Polars may return only for a moment.
-_PAUSE = 0.0005
-_Handler = Callable[[int, FrameType | None], None]
 
 
-def _outside_polars(handler: _Handler) -> _Handler:
-    """Delay a signal handler that raises until Polars has returned: Polars calls Python from Rust, and would turn the
-    exception into a panic or another error."""
-
-    @wraps(handler)
-    def handle(number: int, frame: FrameType | None) -> None:
-        if _is_inside_polars(frame):
-            signal.signal(signal.SIGALRM, lambda _, later: handle(number, later))
-            signal.setitimer(signal.ITIMER_REAL, _PAUSE)
-        else:
-            # A pending alarm must not interrupt the work that this handler begins.
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, _ignore)
-            handler(number, frame)
-
-    return handle
-
-
-def _ignore(number: int, frame: FrameType | None) -> None:
-    """Do nothing. Unlike SIG_IGN, this handler is safe to set when a signal has just arrived."""
-
-
-def _is_inside_polars(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] == "polars":
-            return True
-        frame = frame.f_back
-    return False
-
-
-@_outside_polars
 def terminate(number: int, frame: FrameType | None) -> None:
     """A signal handler: unwind the command. Later signals are ignored, so that they do not interrupt the unwinding."""
     for stop in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(stop, signal.SIG_IGN)
     sys.exit(_TERMINATED)
-
-
-@_outside_polars
-def interrupt(number: int, frame: FrameType | None) -> None:
-    """A signal handler: raise KeyboardInterrupt, as Python's own handler does."""
-    signal.default_int_handler(number, frame)
 
 
 def quiet_interrupt(died: "threading.ExceptHookArgs | sys.UnraisableHookArgs") -> None:
