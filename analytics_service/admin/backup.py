@@ -2,7 +2,7 @@
 
 ClickHouse's BACKUP copies each table as of a moment. The ledger is copied first, so the tables have every row of the
 commits that it lists. Rows of later commits are copied, too, but no reader sees them. The write lock keeps corrections
-out. If a job adds late observations meanwhile (rule 8.1, late data), the backup starts over.
+out. If a job adds late observations meanwhile (rule 8.1, late data), the backup fails.
 """
 
 import json
@@ -19,7 +19,6 @@ from pathlib import Path
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.errors import Reporter
 from analytics_service.config.private_files import NewFile
-from analytics_service.config.settings import service_version
 from analytics_service.embedded.leftovers import empty_folder
 from analytics_service.errors import AnalyticsError, OperationFailed, StoreUnavailable, Superseded, UserError
 from analytics_service.market.instants import unix_second
@@ -37,24 +36,20 @@ from analytics_service.store.write_lock import ALL
 
 # The last member of the file. Without it, the file is incomplete.
 MANIFEST = "backup.json"
-FORMAT = 3
 # The two parts of a backup, in order.
 FIRST, SECOND = "ledger", "tables"
 # Bytes that a backup leaves free on the disk.
 SPARE = 64 * 2**20
 # The name of the database within a backup.
 DATABASE = "analytics"
-_ATTEMPTS = 5
 _PAUSE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Describes a backup: its time (unix second), and the version and applied migrations of its store."""
+    """Describes a backup: its time (unix second), and the applied migrations of its store."""
 
-    format: int
     taken_at: int
-    service: str
     migrations: Sequence[Applied]
 
 
@@ -68,7 +63,7 @@ def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> Manif
     """Write the store, whose schema is current, into a new file. `folder` holds the parts until they are packed.
 
     UserError if the file exists or the store lacks tables; DiskFull without room; CorrectionInProgress during a
-    correction; OperationFailed if the file cannot be written, or history was rewritten during every attempt.
+    correction; OperationFailed if the file cannot be written, or history was rewritten meanwhile.
     """
     # Refuse a dangling link, too: the file would replace it.
     if os.path.lexists(path):
@@ -77,17 +72,14 @@ def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> Manif
         raise UserError(f"{path.parent} is not a folder that this user may write to. Name a file in another folder.")
     if missing := missing_tables(store):
         raise UserError(missing_message(missing))
-    with correction(store, ALL, "backup"):
-        for _ in range(_ATTEMPTS):
-            with suppress(Superseded), empty_folder(folder):
-                manifest = _copy(store, folder, reporter)
-                _pack(folder, path, manifest, reporter)
-                return manifest
-    raise OperationFailed("History was rewritten during every attempt. Take the backup later.")
+    with correction(store, ALL, "backup"), empty_folder(folder):
+        manifest = _copy(store, folder, reporter)
+        _pack(folder, path, manifest, reporter)
+        return manifest
 
 
 def _copy(store: Store, folder: Path, reporter: Reporter) -> Manifest:
-    """Make ClickHouse copy all tables into the folder. Superseded if history was rewritten meanwhile."""
+    """Make ClickHouse copy all tables into the folder. OperationFailed if history was rewritten meanwhile."""
     heads = read_heads(store)
     taken_at = unix_second(datetime.now(UTC).replace(microsecond=0))
     sizes = dict(store.query("list_tables").iter_rows())
@@ -96,9 +88,12 @@ def _copy(store: Store, folder: Path, reporter: Reporter) -> Manifest:
         tables = statement_tables(names, store.database, DATABASE)
         size = sum(sizes[name] for name in names)
         run_statement(store, f"BACKUP {tables} TO {backup_disk(folder, part)}", ("Copying", size), reporter)
-    require_unchanged(store, *heads.values())
+    try:
+        require_unchanged(store, *heads.values())
+    except Superseded:
+        raise OperationFailed("A job has added late observations meanwhile. Take the backup again.") from None
     applied = [Applied(migration.number, migration.name, migration.checksum) for migration in shipped_migrations()]
-    return Manifest(FORMAT, taken_at, service_version(), applied)
+    return Manifest(taken_at, applied)
 
 
 def _pack(folder: Path, path: Path, manifest: Manifest, reporter: Reporter) -> None:

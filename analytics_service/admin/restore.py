@@ -1,7 +1,6 @@
 """Restores a backup into a new database, which then replaces the store's.
 
-Nothing else may use the store meanwhile. The old database is dropped last. Until then it is whole, and comes back after
-any error, or at the next start of the server (`embedded/leftovers.py`).
+Nothing else may use the store meanwhile. The old database stays until the new one is complete and checked.
 """
 
 import json
@@ -12,7 +11,6 @@ from pathlib import Path
 
 from analytics_service.admin.backup import (
     DATABASE,
-    FORMAT,
     MANIFEST,
     SPARE,
     Manifest,
@@ -23,15 +21,7 @@ from analytics_service.admin.backup import (
 )
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.errors import Reporter
-from analytics_service.embedded.leftovers import (
-    DROPPED,
-    REPLACED,
-    RESTORING,
-    clear_leftovers,
-    drop_database,
-    empty_folder,
-    rename_database,
-)
+from analytics_service.embedded.leftovers import RESTORING, clear_leftovers, drop_database, empty_folder
 from analytics_service.errors import AnalyticsError, DiskFull, OperationFailed, SchemaError, UserError
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.migrations import migrate
@@ -54,8 +44,6 @@ def read_manifest(path: Path) -> Manifest:
             last = archive.getmembers()[-1]
             member = archive.extractfile(last) if last.name == MANIFEST else None
             fields = json.loads(member.read(_MOST) if member else "")
-        if fields["format"] > FORMAT:
-            raise UserError(f"{path} was written by a newer version. Install that version.")
         fields["migrations"] = [Applied(**each) for each in fields["migrations"]]
         manifest = Manifest(**fields)
     except (tarfile.TarError, EOFError, ValueError, TypeError, KeyError, IndexError) as error:
@@ -65,12 +53,12 @@ def read_manifest(path: Path) -> Manifest:
     try:
         unapplied_migrations(manifest.migrations, shipped_migrations())
     except SchemaError as error:
-        raise UserError(f"{path} was written by version {manifest.service or 'unknown'}: {error}") from error
+        raise UserError(f"{path} was written by another version: {error}") from error
     return manifest
 
 
 def restore(store: Store, path: Path, folder: Path, reporter: Reporter, *, replace: bool) -> Manifest:
-    """Replace the store's content by a backup's, all or nothing. The backup is unpacked into `folder`.
+    """Replace the store's content by a backup's. The backup is unpacked into `folder`.
 
     UserError for a file that cannot be restored, and for a store with data unless `replace`; DiskFull without room;
     OperationFailed for a damaged file. Nothing is changed then.
@@ -85,13 +73,15 @@ def restore(store: Store, path: Path, folder: Path, reporter: Reporter, *, repla
         with empty_folder(folder), closing(store.sibling(store.database + RESTORING)) as beside:
             _unpack(path, folder, reporter)
             _load(beside, folder, [each for each in shipped_migrations() if each.number in applied], reporter)
-        _exchange(store)
     except BaseException:
         # If ClickHouse is away, the next start cleans up.
         with suppress(AnalyticsError):
             clear_leftovers(store)
         raise
-    drop_database(store, store.database + DROPPED)
+    # Migrating makes the views and the heads: views would name the other database.
+    drop_database(store, store.database)
+    store.command(f"RENAME DATABASE `{store.database}{RESTORING}` TO `{store.database}`", in_database=False)
+    migrate(store, is_alone=True)
     return manifest
 
 
@@ -132,13 +122,3 @@ def _load(beside: Store, folder: Path, migrations: list[Migration], reporter: Re
     # These rows are about processes that use the backed-up store.
     for table in (JOB_RUNS, LOCKS):
         beside.execute(f"TRUNCATE TABLE IF EXISTS {table}")
-
-
-def _exchange(store: Store) -> None:
-    """Give the restored database the name of the store's. Migrating then makes its views and heads: earlier views would
-    name the other database."""
-    own = store.database
-    rename_database(store, own, own + REPLACED)
-    rename_database(store, own + RESTORING, own)
-    migrate(store, is_alone=True)
-    rename_database(store, own + REPLACED, own + DROPPED)

@@ -12,8 +12,8 @@ from analytics_service.admin.restore import restore as restore_store
 from analytics_service.cli.context import (
     ProgressBars,
     command_line,
+    filled_store,
     load_settings,
-    open_store_to_read,
     store_location,
     waiting_for_store,
 )
@@ -43,11 +43,12 @@ def backup(file: Path, **overrides: Any) -> None:
     """
     settings = waiting_for_store(load_settings(**overrides))
     _require_embedded(settings)
-    with open_store_to_read(settings) as store, closing(ProgressBars()) as bars:
-        if store is None:
-            raise UserError(f"There is no data in {store_location(settings)}.")
-        with explaining_stop(f"The backup was stopped. {file} was not written."):
-            back_up(store, file, DataFolder(settings.data_dir).unfinished, bars)
+    with (
+        filled_store(settings, dry_run=True) as store,
+        closing(ProgressBars()) as bars,
+        explaining_stop(f"The backup was stopped. {file} was not written."),
+    ):
+        back_up(store, file, DataFolder(settings.data_dir).unfinished, bars)
     click.echo(f"Wrote {file} ({file.stat().st_size:,} bytes).")
 
 
@@ -56,10 +57,10 @@ def backup(file: Path, **overrides: Any) -> None:
 @click.option("--replace", "replaces", is_flag=True, help="Replace all data of a store that is not empty.")
 @data_dir_option
 def restore(file: Path, replaces: bool, **overrides: Any) -> None:
-    """Restore the store from FILE, which `backup` wrote, all or nothing.
+    """Restore the store from FILE, which `backup` wrote.
 
     First stop everything that uses the data folder: `up`, `serve`, `jobs run` and imports. The disk needs room for two
-    copies of FILE. Example:
+    copies of FILE. A FILE that cannot be restored changes nothing. Example:
 
     \b
         analytics-service restore analytics.backup --data-dir ./data
@@ -68,7 +69,7 @@ def restore(file: Path, replaces: bool, **overrides: Any) -> None:
     _require_embedded(settings)
     read_manifest(file)
     with (
-        explaining_stop("The restore was stopped. The store is as it was before."),
+        explaining_stop("The restore was stopped. Run it again with --replace."),
         clickhouse(settings, command_line(), attach=False) as reached,
         closing(Store(reached)) as store,
         closing(ProgressBars()) as bars,

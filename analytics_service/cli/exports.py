@@ -8,16 +8,9 @@ from typing import Any
 import click
 
 from analytics_service.admin.export import FORMATS, ExportFile, export, find_view
-from analytics_service.cli.context import (
-    ProgressBars,
-    load_settings,
-    open_store_to_read,
-    store_location,
-    waiting_for_store,
-)
+from analytics_service.cli.context import ProgressBars, filled_store, load_settings, waiting_for_store
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
 from analytics_service.cli.signals import explaining_stop
-from analytics_service.errors import UserError
 from analytics_service.history.times import Edge
 from analytics_service.market.instants import EPOCH, from_unix, unix_second
 from analytics_service.market.kinds import FOREVER
@@ -60,9 +53,10 @@ def export_command(
     span = unix_second(first), min(unix_second(last) + 1, FOREVER)
     chosen = suffix or next((each for each in FORMATS if file.suffix == f".{each}"), FORMATS[0])
     settings = waiting_for_store(load_settings(**overrides))
-    with open_store_to_read(settings) as store, closing(ProgressBars()) as bars:
-        if store is None:
-            raise UserError(f"There is no data in {store_location(settings)}.")
-        with explaining_stop(f"The export was stopped. {file} was not written."):
-            rows = export(store, find_view(store, view), ExportFile(file, chosen), span, bars)
+    with (
+        filled_store(settings, dry_run=True) as store,
+        closing(ProgressBars()) as bars,
+        explaining_stop(f"The export was stopped. {file} was not written."),
+    ):
+        rows = export(store, find_view(store, view), ExportFile(file, chosen), span, bars)
     click.echo(f"Wrote {rows:,} rows to {file} ({file.stat().st_size:,} bytes).")
