@@ -4,7 +4,6 @@ ClickHouse writes Parquet and Arrow, whose last bytes show that the file is comp
 converts it from an Arrow file, in batches.
 """
 
-import difflib
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -23,7 +22,6 @@ from analytics_service.market.spreadsheets import escape_formula
 from analytics_service.store.datasets.histories import HISTORIES, History
 from analytics_service.store.ledger import MOST_AHEAD, Ledger, hide_future_snapshots, read_ledger, require_unchanged
 
-FORMATS = ("parquet", "csv", "arrow")
 # ClickHouse's formats, and the last bytes of their files.
 _PARQUET, _ARROW = ("Parquet", b"PAR1"), ("Arrow", b"ARROW1")
 # Columns of time, by which --start and --end select.
@@ -39,6 +37,8 @@ _PAUSE = 1
 # Mode of files, before the umask: other users may read exports.
 _MODE = 0o666
 _TIME = "%Y-%m-%dT%H:%M:%S%.3fZ"
+# The placeholders of the query `read_export_rows`, and the bounds [start, end) of times in unix seconds.
+_Query = tuple[Mapping[str, str], tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +80,6 @@ def _converted(name: str, kind: str) -> str:
     return f"toDate32({column})" if kind == "Date" else f"toString({column})"
 
 
-@dataclass(frozen=True, slots=True)
-class ExportFile:
-    """A file to write, in one of FORMATS."""
-
-    path: Path
-    format: str
-
-
-@dataclass(frozen=True, slots=True)
-class RowQuery:
-    """Rows to write: the placeholders of the query `read_export_rows`, and the bounds [start, end) of their times in
-    unix seconds."""
-
-    parts: Mapping[str, str]
-    bounds: Mapping[str, int]
-
-
 def find_view(store: Store, name: str) -> ExportedView:
     """The view with this name, or of the history with this slug. UserError if there is none."""
     views: dict[str, dict[str, str]] = {}
@@ -105,13 +88,11 @@ def find_view(store: Store, name: str) -> ExportedView:
     histories = {history.name: history for history in HISTORIES}
     known = {view: view for view in views} | {each.slug: each.name for each in HISTORIES if each.name in views}
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        suggestion = f" Did you mean {near[0]}?" if near else ""
-        raise UserError(f"There is no history or view {name[:80]!r}.{suggestion} The views are: {', '.join(views)}.")
+        raise UserError(f"There is no history or view {name[:80]!r}. The views are: {', '.join(views)}.")
     return ExportedView(known[name], views[known[name]], histories.get(known[name]))
 
 
-def export(store: Store, view: ExportedView, file: ExportFile, span: tuple[int, int], reporter: Reporter) -> int:
+def export(store: Store, view: ExportedView, path: Path, span: tuple[int, int], reporter: Reporter) -> int:
     """Write the visible rows of the `span` [start, end) in unix seconds, and return their number.
 
     OperationFailed if the file cannot be written, or history was rewritten during every attempt.
@@ -122,11 +103,9 @@ def export(store: Store, view: ExportedView, file: ExportFile, span: tuple[int, 
             time.sleep(_PAUSE)
             continue
         end = min(span[1], _shown_until(view, ledger)) if view.time else FOREVER
-        bounds = {"start": span[0] if view.time else 0, "end": end}
+        bounds = (span[0] if view.time else 0, end)
         heads = [head for name, head in ledger.heads.items() if not view.history or name == view.history.dataset]
-        reporter.stage(f"Writing {file.path.name}", 0)
-        query = RowQuery(view.parts, bounds)
-        with suppress(Superseded), writing_rows(store, query, file, reporter) as rows:
+        with suppress(Superseded), writing_rows(store, (view.parts, bounds), path, reporter) as rows:
             require_unchanged(store, *heads)
             return rows
     raise OperationFailed("History was rewritten during every attempt. Export later.")
@@ -142,39 +121,41 @@ def _shown_until(view: ExportedView, ledger: Ledger) -> int:
 
 
 @contextmanager
-def writing_rows(store: Store, query: RowQuery, file: ExportFile, reporter: Reporter) -> Iterator[int]:
-    """Write rows into a new file, which gets its name when the block ends without an error. Yields their number.
+def writing_rows(store: Store, query: _Query, path: Path, reporter: Reporter) -> Iterator[int]:
+    """Write rows into a new file, which gets its name when the block ends without an error. Yields their number. The
+    suffix .csv or .arrow says the format; other files are Parquet.
 
     OperationFailed if the file cannot be written, StoreUnavailable if ClickHouse's answer was cut off.
     """
+    reporter.stage(f"Writing {path.name}", 0)
     try:
-        with NewFile(file.path, _MODE) as new:
-            if file.format == "parquet":
-                _receive(store, query, new, _PARQUET, reporter)
-                yield _count(pl.scan_parquet(new.part))
-            elif file.format == "arrow":
+        with NewFile(path, _MODE) as new:
+            if path.suffix == ".arrow":
                 _receive(store, query, new, _ARROW, reporter)
                 yield _count(pl.scan_ipc(new.part))
-            else:
-                with NewFile(file.path) as arrow:
+            elif path.suffix == ".csv":
+                with NewFile(path) as arrow:
                     _receive(store, query, arrow, _ARROW, reporter)
                     rows = pl.scan_ipc(arrow.part)
                     rows.with_columns(escape_formula(pl.col(pl.String))).sink_csv(new.part, datetime_format=_TIME)
                     yield _count(rows)
+            else:
+                _receive(store, query, new, _PARQUET, reporter)
+                yield _count(pl.scan_parquet(new.part))
             new.keep()
     except OSError as error:
-        raise OperationFailed(f"{file.path} cannot be written ({error.strerror or error}).") from error
+        raise OperationFailed(f"{path} cannot be written ({error.strerror or error}).") from error
 
 
 def _count(rows: pl.LazyFrame) -> int:
     return int(rows.select(pl.len()).collect().item())
 
 
-def _receive(store: Store, query: RowQuery, new: NewFile, form: tuple[str, bytes], reporter: Reporter) -> None:
+def _receive(store: Store, query: _Query, new: NewFile, form: tuple[str, bytes], reporter: Reporter) -> None:
     """Write ClickHouse's answer into a file. StoreUnavailable if its end is missing."""
-    output, end = form
+    (output, end), (parts, (first, until)) = form, query
     last = b""
-    for chunk in store.stream("read_export_rows", query.parts, output, **query.bounds):
+    for chunk in store.stream("read_export_rows", parts, output, start=first, end=until):
         new.file.write(chunk)
         reporter.advance(len(chunk))
         last = (last + chunk)[-len(end) :]

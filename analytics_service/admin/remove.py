@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
-from analytics_service.admin.export import ExportedView, ExportFile, RowQuery, writing_rows
+from analytics_service.admin.export import ExportedView, writing_rows
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.errors import Reporter
 from analytics_service.clickhouse.queries import named_query
@@ -147,14 +147,10 @@ def _write(store: Store, history: History, removed: Removed, staged: Staging, fo
     asset id."""
     names = {"history": history.name, "value": history.value, "removed": staged.removed}
     view = ExportedView(history.name, {**_KEY, history.value: "Float64", **_EXACT}, history)
-    query = RowQuery(
-        {**view.parts, "view": f"({named_query('read_removed_rows', names)})"},
-        {"start": removed.first, "end": removed.last + 1},
-    )
+    parts = {**view.parts, "view": f"({named_query('read_removed_rows', names)})"}
     path = _free(folder, f"{history.slug}-{from_unix(removed.first):%Y-%m-%d}-{from_unix(removed.last):%Y-%m-%d}")
-    reporter.stage(f"Writing {path.name}", 0)
     try:
-        with writing_rows(store, query, ExportFile(path, "csv"), reporter):
+        with writing_rows(store, (parts, (removed.first, removed.last + 1)), path, reporter):
             return path
     except OperationFailed as error:
         raise UserError(f"{error} Nothing was removed. Name another folder with --into.") from error

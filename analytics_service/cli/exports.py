@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from analytics_service.admin.export import FORMATS, ExportFile, export, find_view
+from analytics_service.admin.export import export, find_view
 from analytics_service.cli.context import ProgressBars, filled_store, load_settings, waiting_for_store
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
 from analytics_service.cli.signals import explaining_stop
@@ -24,20 +24,12 @@ from analytics_service.market.kinds import FOREVER
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     required=True,
-    help="File to write. An existing file is replaced.",
-)
-@click.option(
-    "--format",
-    "suffix",
-    type=click.Choice(FORMATS),
-    help="Format of the file.  [default: by its suffix, else parquet]",
+    help="File to write: .csv, .arrow, else Parquet. An existing file is replaced.",
 )
 @time_option(Edge.START, "First second.  [default: all earlier rows]")
 @time_option(Edge.END, "Last second, inclusive.  [default: all later rows]")
 @data_dir_option
-def export_command(
-    view: str, file: Path, suffix: str | None, start: datetime | None, end: datetime | None, **overrides: Any
-) -> None:
+def export_command(view: str, file: Path, start: datetime | None, end: datetime | None, **overrides: Any) -> None:
     """Write a history or view into a file, for other programs or for `import`, while the service runs.
 
     VIEW is a history as in `import` (price, lend-rate, tvl), or the name of a view of the database; the message about
@@ -51,12 +43,11 @@ def export_command(
     first, last = start or EPOCH, end or from_unix(FOREVER - 1)
     require_range(first, last)
     span = unix_second(first), min(unix_second(last) + 1, FOREVER)
-    chosen = suffix or next((each for each in FORMATS if file.suffix == f".{each}"), FORMATS[0])
     settings = waiting_for_store(load_settings(**overrides))
     with (
         filled_store(settings, dry_run=True) as store,
         closing(ProgressBars()) as bars,
         explaining_stop(f"The export was stopped. {file} was not written."),
     ):
-        rows = export(store, find_view(store, view), ExportFile(file, chosen), span, bars)
+        rows = export(store, find_view(store, view), file, span, bars)
     click.echo(f"Wrote {rows:,} rows to {file} ({file.stat().st_size:,} bytes).")

@@ -15,7 +15,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from analytics_service.admin.export import ExportFile, export, find_view
+from analytics_service.admin.export import export, find_view
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import Placeholders
 from analytics_service.config.settings import Settings
@@ -35,9 +35,9 @@ FEBRUARY, MARCH = (int(datetime(2026, month, 1, tzinfo=UTC).timestamp()) for mon
 EXACT = Decimal("12345678901234567890.123456789012345678")
 
 
-def exported(store: Store, path: Path, name: str, suffix: str = "parquet", since: int = 0, until: int = FOREVER) -> int:
+def exported(store: Store, path: Path, name: str, since: int = 0, until: int = FOREVER) -> int:
     """Export a view, and return the number of its rows."""
-    return export(store, find_view(store, name), ExportFile(path, suffix), (since, until), Silent())
+    return export(store, find_view(store, name), path, (since, until), Silent())
 
 
 def rows(path: Path) -> list[tuple[str, int, Decimal]]:
@@ -137,16 +137,16 @@ def test_a_file_that_is_not_whole_is_not_there(settings: Settings, tmp_path: Pat
     with closing(Broken(settings)) as store:
         commit(store, {"token;a": [(100, Decimal(1))]})
         with pytest.raises(StoreUnavailable, match="broke off its answer"):
-            exported(store, path, "price", suffix)
+            exported(store, path, "price")
         store.ends = KeyboardInterrupt()
         with pytest.raises(KeyboardInterrupt):
-            exported(store, path, "price", suffix)
+            exported(store, path, "price")
     with (
         closing(Store(settings)) as store,
         pytest.raises(OperationFailed, match=r"price\.\w+ cannot be written \(File too large\)"),
         no_file_larger_than(50),
     ):
-        exported(store, path, "price", suffix)
+        exported(store, path, "price")
     assert not list(tmp_path.iterdir())
 
 
@@ -180,7 +180,7 @@ def test_values_are_exact_and_of_types_that_readers_know(store: Store, tmp_path:
     """A view without a column of time is a single file, whatever the range."""
     store.execute(ODD.format(greatest=GREATEST, exact=EXACT, large=LARGE))
     for suffix in ("parquet", "arrow", "csv"):
-        exported(store, tmp_path / f"odd.{suffix}", "odd", suffix, since=MARCH)
+        exported(store, tmp_path / f"odd.{suffix}", "odd", since=MARCH)
     for frame in (pl.read_parquet(tmp_path / "odd.parquet"), pl.read_ipc(tmp_path / "odd.arrow")):
         assert frame.schema == TYPES
         assert frame.rows() == [VALUES]
@@ -209,7 +209,7 @@ def test_formulas_in_csv_are_text_to_a_spreadsheet(store: Store, tmp_path: Path)
         f"FROM (SELECT arrayJoin(arrayZip(range({len(texts)}), [{listed}])) AS t)"
     )
     for suffix in ("csv", "parquet"):
-        exported(store, tmp_path / f"formulas.{suffix}", "formulas", suffix)
+        exported(store, tmp_path / f"formulas.{suffix}", "formulas")
     with (tmp_path / "formulas.csv").open(encoding="utf-8", newline="") as file:
         expected = pl.DataFrame({"text": texts}).select(escape_formula(pl.col("text"))).to_series().to_list()
         assert [row["text"] for row in csv.DictReader(file)] == expected
@@ -243,7 +243,7 @@ def test_every_view_without_parameters_can_be_exported_as_it_is(simulated: Simul
 
 
 def test_a_name_that_is_none_is_refused_with_those_that_are(store: Store) -> None:
-    with pytest.raises(UserError, match=r"'lend_rates'\. Did you mean lend_rate\? The views are: .*price.*"):
+    with pytest.raises(UserError, match=r"'lend_rates'\. The views are: .*price.*"):
         find_view(store, "lend_rates")
     assert [find_view(store, name).name for name in ("deposits", "lend-rate", "lend_rate")] == [
         "deposits_usd",

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from analytics_service.admin.export import FORMATS, ExportFile, export, find_view
+from analytics_service.admin.export import export, find_view
 from analytics_service.clickhouse.connection import Store
 from analytics_service.importing.column_mapping import ColumnChoice
 from analytics_service.importing.events import EventRequest, load_events
@@ -29,6 +29,7 @@ SUFFIXES = {"json": "json", "columns": "json", "csv": "csv", "arrow": "arrows", 
 PAGE = f"start={NOON - 2 * 3600}&end={NOON + 3599}&period=h&limit=3"
 # A history of each kind: of values of assets, of their rates, of a total, and of sums.
 KINDS = [history for history in HISTORIES if history.name in ("price", "lend_rate", "tvl", "loans_originated")]
+_SUFFIXES = ("parquet", "csv", "arrow")
 LATER = datetime.fromtimestamp(NOON + 3600, UTC)
 
 
@@ -40,7 +41,7 @@ def page(client: Client, path: str, name: str, query: str = PAGE) -> bytes:
 
 def bring_out(store: Store, view: str, path: Path) -> None:
     """Export a view in the format of the file's suffix."""
-    export(store, find_view(store, view), ExportFile(path, path.suffix[1:]), (0, FOREVER), Progress())
+    export(store, find_view(store, view), path, (0, FOREVER), Progress())
 
 
 def bring(store: Store, history: History, *files: Path) -> None:
@@ -77,14 +78,14 @@ def test_an_export_of_any_history_has_the_same_rows_elsewhere(
     """Of assets and totals. Files are read as they are, one for each history, and one for all totals; what is read does
     not depend on the format, so the rows of one are written."""
     for view in (*(history.name for history in histories), "totals"):
-        for suffix in FORMATS:
+        for suffix in _SUFFIXES:
             bring_out(simulated.store, view, tmp_path / f"{view}.{suffix}")
     settings = replace(simulated.settings, clickhouse_database="test_export_trip")
     with database(settings) as store:
         both = [(history, history.name) for history in histories]
         both += [(history, "totals") for history in histories if history.by_asset and history.total]
         for history, view in both:
-            paths = [tmp_path / f"{view}.{suffix}" for suffix in FORMATS]
+            paths = [tmp_path / f"{view}.{suffix}" for suffix in _SUFFIXES]
             requests = [HistoryRequest(history, [path], new_assets=True) for path in paths]
             read = [load_history(None, request, LATER, Progress()) for request in requests]
             assert len({tuple(content.rows.iter_rows()) for content in read}) == 1, history
@@ -98,7 +99,7 @@ def test_an_export_of_any_history_has_the_same_rows_elsewhere(
 
 def test_an_export_of_events_has_the_same_rows_elsewhere(simulated: Simulated, tmp_path: Path) -> None:
     """Read as it is, in each format: ids, exact amounts, prices and values, contracts and destinations."""
-    paths = [tmp_path / f"events.{suffix}" for suffix in FORMATS]
+    paths = [tmp_path / f"events.{suffix}" for suffix in _SUFFIXES]
     for path in paths:
         bring_out(simulated.store, "events", path)
     settings = replace(simulated.settings, clickhouse_database="test_events_trip")

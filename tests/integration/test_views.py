@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError
 
-from analytics_service.admin.export import ExportFile, export, find_view
+from analytics_service.admin.export import export, find_view
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import sql_scripts
 from analytics_service.config.settings import Settings
@@ -750,7 +750,7 @@ def test_one_wei_breaks_no_view_no_example_and_no_export(run: Run, store: Store,
     for script in sql_scripts("examples"):
         run(script.read_text("utf-8").strip().removesuffix(";"))
     for name in ("market", "account"):
-        export(store, find_view(store, name), ExportFile(tmp_path / "rows", "parquet"), (0, FOREVER), Progress())
+        export(store, find_view(store, name), tmp_path / "rows", (0, FOREVER), Progress())
     assert pl.read_parquet(tmp_path / "rows")["health"].to_list() == [near(8e23)]
 
 
