@@ -7,7 +7,6 @@ import json
 import logging
 import logging.config
 import math
-import os
 import sys
 import threading
 import time
@@ -28,8 +27,6 @@ FIELDS = "fields"
 
 # Number of kinds of lines that RateLimited remembers.
 _MOST_KINDS = 100
-_RESET = "\x1b[0m"
-_COLOURS = {logging.WARNING: "\x1b[33m", logging.ERROR: "\x1b[31m", logging.CRITICAL: "\x1b[31m"}
 
 
 class RateLimited:
@@ -53,18 +50,15 @@ class RateLimited:
 
 
 class TextFormatter(logging.Formatter):
-    """`2026-03-01T12:00:00Z INFO jobs.runner: message [request id]`, with the level in colour on a terminal."""
+    """`2026-03-01T12:00:00Z INFO jobs.runner: message [request id]`."""
 
-    def __init__(self, *, coloured: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
         self.converter = time.gmtime
-        self._coloured = coloured
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging calls it that
         """The line, without a traceback."""
         line = super().formatMessage(record)
-        if self._coloured and record.levelno in _COLOURS:
-            line = line.replace(record.levelname, f"{_COLOURS[record.levelno]}{record.levelname}{_RESET}", 1)
         request_id = REQUEST_ID.get()
         return f"{line} [{request_id}]" if request_id else line
 
@@ -88,8 +82,7 @@ class JsonFormatter(logging.Formatter):
 def logging_configuration(level: str, form: str = "text") -> dict[str, Any]:
     """A configuration for logging.config.dictConfig: this level and above, as `text` or `json`."""
     shown = {"handlers": ["stderr"], "propagate": False}
-    coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-    formatters = {"text": {"()": TextFormatter, "coloured": coloured}, "json": {"()": JsonFormatter}}
+    formatters = {"text": {"()": TextFormatter}, "json": {"()": JsonFormatter}}
     return {
         "version": 1,
         "disable_existing_loggers": False,

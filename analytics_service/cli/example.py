@@ -72,9 +72,9 @@ def example(name: str, folder: Path | None) -> None:
     if folder is not None:
         _write(folder, files)
         return
-    for path, text in files.items():
-        if len(files) > 1:
-            click.echo(f"# ---- {path} ----")
+    if name in _FOLDERS:
+        raise click.UsageError(f"{name} has several files. Name a folder for them with --into.")
+    for text in files.values():
         click.echo(text, nl=False)
 
 

@@ -16,7 +16,6 @@ from analytics_service.config.parsers import user_name
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import SettingError
 from analytics_service.store import migrations
-from analytics_service.store.datasets.assets import ids_in_several_cases
 from analytics_service.store.researcher import make_researcher
 from analytics_service.store.schema import require_all_tables
 
@@ -32,8 +31,8 @@ from analytics_service.store.schema import require_all_tables
 def migrate(researcher: str | None, **overrides: Any) -> None:
     """Bring the schema of the database up to date.
 
-    Applies the numbered scripts that the database lacks; running it again changes nothing. Lists asset ids that are
-    stored in both upper and lower case. Exits with 1 if a table or view was deleted. Example:
+    Applies the numbered scripts that the database lacks; running it again changes nothing. Exits with 1 if a table or
+    view was deleted. Example:
 
     \b
         ANALYTICS_CLICKHOUSE_URL=http://clickhouse:8123 analytics-service migrate
@@ -47,17 +46,11 @@ def migrate(researcher: str | None, **overrides: Any) -> None:
     with clickhouse(settings, command_line()) as reached, closing(Store(reached, author=command_line())) as store:
         applied = migrations.migrate(store)
         require_all_tables(store)
-        duplicates = ids_in_several_cases(store)
         password = make_researcher(store, researcher) if researcher else None
     for migration in applied:
         click.echo(f"Applied {migration.name}.")
     if not applied:
         click.echo("The schema is up to date.")
-    for ids in duplicates:
-        click.echo(
-            f"One asset id is stored in several cases: {', '.join(ids)}. Each has its own rows. `analytics-service "
-            "remove` removes the rows of one id into files; import these under the other id."
-        )
     if password:
         click.echo(f"Made the user {researcher}. The password is {password}; it will not be shown again.")
     elif researcher:

@@ -17,8 +17,8 @@ from analytics_service.market.instants import DAY, HOUR, MINUTE, format_instant,
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _Value = TypeVar("_Value")
 
-# The units of relative times (rule 2.16, time formats) whose length is fixed, and `m`, an older spelling of `min`.
-_UNITS = {"s": 1, "min": MINUTE, "m": MINUTE, "h": HOUR, "d": DAY}
+# The units of relative times (rule 2.16, time formats) whose length is fixed.
+_UNITS = {"s": 1, "min": MINUTE, "h": HOUR, "d": DAY}
 
 
 def parse_duration(value: str) -> timedelta:

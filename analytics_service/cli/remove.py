@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from analytics_service.market.instants import format_instant, from_unix, unix_se
 from analytics_service.market.kinds import FOREVER
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.histories import HISTORIES, PRICES
-from analytics_service.store.ledger import any_simulated, read_ledger
 from analytics_service.store.schema import TABLES
 from jobs.registry import JOBS
 
@@ -67,9 +65,8 @@ def remove_command(
     positions, routes. Snapshots are removed with their observations. Snapshots of positions and loans can be removed
     only from --start to the newest.
 
-    Observations are first written into CSV files, which `import` reads back exactly. For simulated data, the command
-    prints how to take it from the source instead. The service keeps running, and shows all of the removal or none.
-    Example:
+    Observations are first written into CSV files, which `import` reads back exactly, except simulated ones. The
+    service keeps running, and shows all of the removal or none. Example:
 
     \b
         analytics-service remove price --symbol ATOM --start 2026-03-01 --end 2026-03-02 --dry-run
@@ -90,13 +87,10 @@ def remove_command(
         else:
             with explaining_stop(_STOPPED):
                 removed = remove(store, removal, folder, bars)
-        is_simulated = any_simulated(read_ledger(store).origins)
         end_of_effect = removed.last + 1
         if removal.dataset == PRICES.dataset:
             end_of_effect = unix_second(affected_end(store, removed.last))
         bars.close()
-    # Simulated data cannot be imported from a file.
-    removed = replace(removed, files={}) if is_simulated else removed
     for line in _report(name, removal, removed, dry_run=dry_run):
         click.echo(line)
     for line in _remedies(name, removal, removed, end_of_effect, settings):

@@ -33,8 +33,6 @@ _ALL_ANSWERS = 20.0
 _HTTP_ANSWER = 1.0
 _OK = http.client.OK
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
-# Number of lost prices that are listed.
-_MOST_PRICES = 20
 _HEADINGS = ("dataset", "newest snapshot", "age", "gaps, 24 h", "last error")
 
 
@@ -152,16 +150,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"Version     {status.version}"
     if status.datasets:
         yield ""
-        yield from align([_HEADINGS, *map(_row, status.datasets)], right={2, 3})
-    for dataset in status.datasets:
-        if dataset.complete_until:
-            end = format_instant(dataset.complete_until)
-            yield f"According to the source, events of {dataset.dataset} are complete until {end}"
-    if lost := status.lost_prices:
-        yield ""
-        rows = [(price.symbol, format_instant(price.newest), _age(price.age_seconds)) for price in lost[:_MOST_PRICES]]
-        yield from align([("lost prices", "newest", "age"), *rows], right={2})
-        yield from [f"and {len(lost) - _MOST_PRICES} more"] if len(lost) > _MOST_PRICES else []
+        yield from _align([_HEADINGS, *map(_row, status.datasets)])
     if count := status.facts.anomalies:
         yield ""
         yield f"Anomalies   {count:,} in the last day; the view `anomalies` lists them"
@@ -178,16 +167,10 @@ def _row(dataset: Dataset) -> tuple[str, ...]:
     return (dataset.dataset, _instant(dataset.newest), age if dataset.fresh else f"{age} !", gaps, error)
 
 
-def align(rows: list[tuple[str, ...]], right: set[int]) -> list[str]:
-    """Rows as lines of aligned columns. `right` has the numbers of right-aligned columns."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(
-            text.rjust(width) if column in right else text.ljust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+def _align(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows as lines of aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def format_size(count: int) -> str:
@@ -199,10 +182,8 @@ def format_size(count: int) -> str:
 
 
 def _age(seconds: int) -> str:
-    """An age in its two greatest units. It is negative if a clock was ahead when the snapshot was taken."""
-    if seconds < 0:
-        return f"{_age(-seconds)} in the future"
-    days, rest = divmod(seconds, DAY)
+    """An age in its two greatest units; 0 if a clock was ahead when the snapshot was taken."""
+    days, rest = divmod(max(seconds, 0), DAY)
     hours, rest = divmod(rest, HOUR)
     minutes, rest = divmod(rest, MINUTE)
     return f"{days} d {hours} h" if days else f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -167,13 +167,6 @@ class Settings:
                 f"ANALYTICS_METRICS_BIND={settings.metrics_bind} is not usable: "
                 f"it must be another port or path than ANALYTICS_BIND={settings.bind}, or none."
             )
-        if settings.sql_port and {settings.sql_port, settings.sql_port + 1} & set(
-            map(parsers.endpoint, settings.binds)
-        ):
-            raise SettingError(
-                f"ANALYTICS_SQL_PORT={settings.sql_port} is not usable: it and the next port must differ from the "
-                f"ports of {' and '.join(settings.binds)}, where the HTTP service listens."
-            )
         return settings
 
     @property

@@ -27,22 +27,6 @@ FROM asset_definition
 ORDER BY id, defined_at, version DESC
 LIMIT 1 BY id, defined_at
 
--- name: list_asset_columns
--- The columns with asset ids, without rollups, which repeat the ids of observations, and positions, which take long to
--- read.
-SELECT table, name AS column
-FROM system.columns
-WHERE database = currentDatabase()
-  AND (name = 'asset_id' AND type = 'LowCardinality(String)' OR table = 'asset' AND name = 'id')
-  AND NOT match(table, '^rollup$|_view$|_staging_|_local$')
-  AND table NOT IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'View')
-ORDER BY table
-
--- name: list_asset_ids
--- The asset ids in a column.
-SELECT DISTINCT toString({column:Identifier}) AS asset_id
-FROM {table:Identifier}
-
 -- name: show_assets
 -- Raises the version of a dataset's head above those of all definitions, unless it is above them, by a ledger row of
 -- its own. This row brings no observations, and has the source of the newest commit. It begins where the oldest import

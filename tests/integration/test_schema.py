@@ -131,15 +131,6 @@ def invoked(settings: Settings, command: str) -> Result:
     return CliRunner().invoke(cli, [command], env=settings.to_environment({}))
 
 
-def test_migrating_names_ids_that_are_stored_in_several_cases(settings: Settings, store: Store) -> None:
-    """Definitions and histories count. `token;B` and `token;b` are two ids: only hex addresses have no case."""
-    commit(store, {"token;0xAb": [(100, Decimal(1))], "token;B": [(100, Decimal(1))], "token;b": [(100, Decimal(1))]})
-    assert invoked(settings, "migrate").output == "The schema is up to date.\n"
-    store.execute("INSERT INTO market_price (asset_id, observed_at, price, version) VALUES ('token;0xaB', 100, 0, 1)")
-    result = invoked(settings, "migrate")
-    assert (result.exit_code, "several cases: token;0xAb, token;0xaB." in result.output) == (0, True)
-
-
 def test_migrating_names_tables_and_views_that_are_gone(settings: Settings, store: Store) -> None:
     """Their migrations are recorded, so that nothing makes them again."""
     store.execute("DROP TABLE job_run SYNC")

@@ -93,8 +93,8 @@ def test_a_date_is_a_whole_day_of_the_services_zone_as_in_the_api(zone: str, sta
 
 
 def test_a_duration_is_a_number_and_a_unit() -> None:
-    seconds = [parse_duration(text).total_seconds() for text in ("30s", "15min", "15m", "1h", "7d")]
-    assert seconds == [30, 900, 900, 3_600, 604_800]
+    seconds = [parse_duration(text).total_seconds() for text in ("30s", "15min", "1h", "7d")]
+    assert seconds == [30, 900, 3_600, 604_800]
     for text in ("1", "0s", "-1h", "1w", "1h30m"):
         with pytest.raises(ValueError, match="positive whole number followed by s, min, h or d, such as 30s, 15min"):
             parse_duration(text)

@@ -142,10 +142,3 @@ def test_an_example_is_written_without_replacing_anything(package: Path) -> None
     assert (package / "pyproject.toml").read_text() == "mine"
     assert run("example", "nginx", "--into", str(package / "etc")).exit_code == 0
     assert (package / "etc" / "nginx.conf").read_text() == printed("nginx")
-
-
-def test_several_files_are_printed_under_their_names(package: Path) -> None:
-    parts = re.split(r"^# ---- (.+) ----\n", printed("source"), flags=re.MULTILINE)[1:]
-    files = dict(zip(parts[::2], parts[1::2], strict=True))
-    assert files == {path: (package / path).read_text("utf-8") for path in files}
-    assert {str(path.relative_to(package)) for path in package.rglob("*") if path.is_file()} == files.keys()

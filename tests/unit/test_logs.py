@@ -1,6 +1,5 @@
 """Log lines: their two forms, and the request they belong to."""
 
-import io
 import json
 import logging
 from collections.abc import Iterator
@@ -8,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from analytics_service import logs
-from analytics_service.logs import REQUEST_ID, JsonFormatter, RateLimited, TextFormatter, logging_configuration
+from analytics_service.logs import REQUEST_ID, JsonFormatter, RateLimited, TextFormatter
 
 
 @pytest.fixture
@@ -30,25 +29,6 @@ def test_a_line_of_text_ends_with_its_request() -> None:
     assert TextFormatter().format(record()) == "2026-03-01T12:00:00Z INFO jobs.runner: prices: done. [r-1]"
     REQUEST_ID.set("")
     assert TextFormatter().format(record()) == "2026-03-01T12:00:00Z INFO jobs.runner: prices: done."
-
-
-def test_on_a_terminal_failures_have_a_coloured_level() -> None:
-    coloured = TextFormatter(coloured=True)
-    assert coloured.format(record()) == TextFormatter().format(record())
-    assert " \x1b[31mERROR\x1b[0m jobs.runner: " in coloured.format(record(logging.ERROR))
-
-
-def test_nothing_is_coloured_unless_it_goes_to_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    for stream, coloured in ((io.StringIO(), False), (Terminal(), True)):
-        monkeypatch.setattr("sys.stderr", stream)
-        assert logging_configuration("info")["formatters"]["line"]["coloured"] is coloured
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert logging_configuration("info")["formatters"]["line"]["coloured"] is False
 
 
 def test_a_line_of_json_is_an_object(request_id: str) -> None:

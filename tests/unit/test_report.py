@@ -92,7 +92,6 @@ def test_the_table_shows_datasets_and_problems() -> None:
     prices = "prices 2026-03-01T12:00:00Z 0 min 0 s 2 2026-03-01T12:00:00Z: The source is away."
     assert prices.split() in rows
     assert ["rates", "-", "-", "!", "-", "-"] in rows
-    assert ["BBB", "2026-02-27T12:00:00Z", "2", "d", "0", "h"] in rows
     assert "Anomalies   11 in the last day; the view `anomalies` lists them" in lines
     assert lines[-2:] == [f"Problem     {fault}" for fault in STATUS.faults]
 
@@ -108,26 +107,16 @@ def test_why_clickhouse_does_not_answer_is_shown() -> None:
     ]
 
 
-def test_up_to_when_events_are_complete_is_shown() -> None:
-    loans = Dataset("loans", NOON, 0, True, 60, complete_until=NOON - timedelta(hours=2))
-    told = replace(STATUS, datasets=[loans])
-    shown = as_text(replace(REPORT, status=told))
-    assert "According to the source, events of loans are complete until 2026-03-01T10:00:00Z\n" in shown
-    assert json.loads(as_json(told))["snapshots"][0]["complete_until"] == "2026-03-01T10:00:00Z"
-
-
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
         (2 * 86_400 + 3_599, "2 d 0 h"),
         (86_399, "23 h 59 min"),
         (61, "1 min 1 s"),
-        (-1, "0 min 1 s in the future"),
-        (-(3_600 + 58 * 60), "1 h 58 min in the future"),
-        (-(86_400 + 7_200), "1 d 2 h in the future"),
+        (-1, "0 min 0 s"),
     ],
 )
-def test_ages_are_shown_as_people_say_them_also_where_a_clock_was_ahead(seconds: int, shown: str) -> None:
+def test_ages_are_shown_as_people_say_them(seconds: int, shown: str) -> None:
     prices = replace(STATUS.datasets[0], newest=NOON - timedelta(seconds=seconds), age_seconds=seconds)
     text = as_text(replace(REPORT, status=replace(STATUS, datasets=[prices])))
     (line,) = [line for line in text.splitlines() if line.startswith("prices")]

@@ -203,12 +203,6 @@ def test_metrics_have_a_port_of_their_own() -> None:
     assert Settings().binds == ("127.0.0.1:8000", "127.0.0.1:8001")
 
 
-@pytest.mark.parametrize("port", ["8000", "7999", "8001"])
-def test_sql_has_ports_of_its_own(port: str) -> None:
-    with pytest.raises(SettingError, match=rf"ANALYTICS_SQL_PORT={port} is not usable: .* must differ from"):
-        Settings.from_environment({"ANALYTICS_SQL_PORT": port})
-
-
 def test_settings_pass_through_the_environment_of_a_child_unchanged() -> None:
     settings = Settings.from_environment(ENVIRONMENT)
     assert Settings.from_environment(settings.to_environment({})) == settings

@@ -9,7 +9,7 @@ import polars as pl
 
 from analytics_service.clickhouse.columns import Columns, decode_rows, encode_tuples
 from analytics_service.clickhouse.connection import Store
-from analytics_service.market.assets import Asset, Definition, id_key, split_id
+from analytics_service.market.assets import Asset, Definition, split_id
 from analytics_service.market.instants import EPOCH, from_unix, unix_second
 from analytics_service.market.kinds import FOREVER, AssetId, Time, columns_of, record_of
 from analytics_service.store.ledger import last_snapshot_before
@@ -65,15 +65,6 @@ def asset_frame(definitions: Iterable[Definition]) -> pl.DataFrame:
 def read_spans(store: Store) -> dict[str, tuple[int, int]]:
     """The first and the last unix second with a value, by asset id. Reads all observations."""
     return {asset_id: (first, last) for asset_id, first, last in store.query("list_observed_spans").iter_rows()}
-
-
-def ids_in_several_cases(store: Store) -> list[list[str]]:
-    """Asset ids that differ only in case (rule 3.4, canonical ids), in all tables except those of positions."""
-    by_key: dict[str, set[str]] = {}
-    for table, column in store.query("list_asset_columns").iter_rows():
-        for asset_id in store.query("list_asset_ids", table=table, column=column)["asset_id"]:
-            by_key.setdefault(id_key(asset_id), set()).add(asset_id)
-    return [sorted(spellings) for _, spellings in sorted(by_key.items()) if len(spellings) > 1]
 
 
 def _asset(row: dict[str, Any]) -> Asset:
