@@ -1,10 +1,9 @@
 """Validates the rows of a file of one history."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -27,7 +26,6 @@ from analytics_service.importing.numbers import (
 from analytics_service.importing.readers import SourceTable, open_table
 from analytics_service.importing.time_parsing import TimeRules, TimeStyle, last_second, parse_times, time_fault
 from analytics_service.importing.timestamps import Timestamps
-from analytics_service.market.kinds import DECIMAL
 from analytics_service.store.datasets.histories import History
 
 SHOWN = 5
@@ -109,7 +107,8 @@ def read_rows(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> None:
         file.buckets.update(parsed["second"].drop_nulls())
     if file.style is None and parsed["style"].count():
         file.style = TimeStyle(parsed["style"].drop_nulls()[0])
-    is_good = _is_good(file, parsed)
+    holds = pl.all_horizontal(check for check, _, _ in _checks(file))
+    is_good = parsed.select(holds.fill_null(value=False)).to_series()
     file.read += rows.height
     if not is_good.all():
         _reject(file, rows.filter(~is_good), parsed.filter(~is_good), names)
@@ -141,17 +140,21 @@ def _codes(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> pl.Series |
     return rows[column].fill_null("").replace_strict(distinct[column], codes_of, return_dtype=pl.UInt32)
 
 
-def _is_good(file: ReadFile, parsed: pl.DataFrame) -> pl.Series:
-    """Whether each row has a time in the file's style, an asset and valid values."""
-    checks = [
-        pl.col("second").is_between(0, last_second(file.at)),
-        pl.col("style") == str(file.style),
-        pl.col("asset").is_not_null(),
-        *(valid_values(file.request.history, file.values, name) for name in file.layout.values),
+def _checks(file: ReadFile) -> list[tuple[pl.Expr, str, str]]:
+    """What holds for a valid row, the column that it is about, and the fault of other rows; it is empty for assets. The
+    first fault of a row is reported."""
+    layout, history, values = file.layout, file.request.history, file.layout.values
+    style_fault = f"is not a {file.style} as in earlier rows; use one style for all times"
+    value_faults = value_fault(history, file.values)
+    candle_fault = "is not between low and high; check which column is which"
+    bounded = [name for name in ("open", "value") if "open" in values]
+    return [
+        (pl.col("second").is_between(0, last_second(file.at)), layout.time, time_fault(file.times, file.at)),
+        (pl.col("style") == str(file.style), layout.time, style_fault),
+        (pl.col("asset").is_not_null(), _WIDE if layout.wide else layout.asset or "", ""),
+        *((valid_values(history, file.values, name), column, value_faults) for name, column in values.items()),
+        *((pl.col(name).is_between("low", "high"), values[name], candle_fault) for name in bounded),
     ]
-    if "open" in file.layout.values:
-        checks += [pl.col(name).is_between("low", "high") for name in ("open", "value")]
-    return parsed.select(pl.all_horizontal(checks).fill_null(value=False)).to_series()
 
 
 def _reject(file: ReadFile, rows: pl.DataFrame, parsed: pl.DataFrame, names: AssetNames) -> None:
@@ -165,30 +168,16 @@ def _reject(file: ReadFile, rows: pl.DataFrame, parsed: pl.DataFrame, names: Ass
     file.rejected += rows.height - int(empty.sum())
     bad = rows.with_row_index("number").filter(~empty).sort("line", maintain_order=True)
     for row in bad.head(SHOWN - len(file.rejections)).iter_rows(named=True):
-        column, advice = _explain(file, row, parsed.row(row["number"], named=True), names)
+        values = parsed[row["number"]]
+        column, fault = next(
+            (column, fault) for check, column, fault in _checks(file) if not values.select(check).item()
+        )
+        advice = fault or names.named(row[column] or "").fault
         title = row[_WIDE] if layout.wide and column != layout.time else column
         refusal = file.table.refused(row["line"], title, row[column], advice)
         if not file.request.skip_invalid:
             raise refusal
         file.rejections.append(str(refusal))
-
-
-def _explain(file: ReadFile, row: Mapping[str, Any], parsed: Mapping[str, Any], names: AssetNames) -> tuple[str, str]:
-    """The invalid column of a row, and what to do."""
-    layout, history, second = file.layout, file.request.history, parsed["second"]
-    if second is None or not 0 <= second <= last_second(file.at):
-        return layout.time, time_fault(file.times, file.at)
-    if parsed["style"] != file.style:
-        return layout.time, f"is a {parsed['style']}, but earlier rows have a {file.style}; use one style for all times"
-    if parsed["asset"] is None:
-        column = _WIDE if layout.wide else layout.asset or ""
-        return column, names.named(row[column] or "").fault
-    for name, column in layout.values.items():
-        valid = pl.DataFrame({name: [parsed[name]]}, {name: DECIMAL})
-        if not valid.select(valid_values(history, file.values, name)).item():
-            return column, value_fault(history, file.values)
-    which = "value" if parsed["low"] <= parsed["open"] <= parsed["high"] else "open"
-    return layout.values[which], "is not between low and high; check which column is which"
 
 
 def _require_dollars(file: ReadFile, rows: pl.DataFrame) -> None:

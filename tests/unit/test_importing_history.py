@@ -147,7 +147,7 @@ NO_TIME = f"is not a time from 1970 to 2026-10-01T00:00:00Z in {SHAPE}, or occur
                 ("Pacific/Apia", "2011-12-30"),
             )
         ),
-        refused(f"{HEAD}2024-01-01,A,1\n2024-01-02 00:00,A,1\n", ", line 3, column time: '2024-01-02 00:00' is a time, but earlier rows have a date; use one style for all times."),
+        refused(f"{HEAD}2024-01-01,A,1\n2024-01-02 00:00,A,1\n", ", line 3, column time: '2024-01-02 00:00' is not a date as in earlier rows; use one style for all times."),
         refused(f"{HEAD},A,1\n", f", line 2, column time: {NO_TIME}."),
         # Values.
         *(
