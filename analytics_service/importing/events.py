@@ -4,9 +4,8 @@ Sums are over all events, so they are recomputed from the import's first event o
 which stay unchanged.
 """
 
-import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -19,7 +18,7 @@ from analytics_service.errors import OutOfRange, UserError
 from analytics_service.importing.asset_names import AssetNames
 from analytics_service.importing.assets import listed_assets, registered_assets
 from analytics_service.importing.event_rows import EventReader, EventRow, Fault, open_events, storable
-from analytics_service.importing.publication import files_number, names_of, resumable, write_retries
+from analytics_service.importing.publication import files_number, names_of, resumable
 from analytics_service.market.assets import Asset
 from analytics_service.market.decimals import usd_value
 from analytics_service.market.event_changes import (
@@ -170,25 +169,23 @@ def _described(event: Event) -> str:
 
 
 @resumable()
-def _publish(store: Store, loaded: LoadedEvents, wait: Callable[[float], bool | None] = time.sleep) -> None:
+def _publish(store: Store, loaded: LoadedEvents) -> None:
     """Write events, their sums and new assets, all or nothing."""
-    retry, events, files = write_retries(wait), loaded.events, loaded.files
-    version = retry(lambda: new_version(store))
-    retry(lambda: take_ownership(store, read_owner(store), ledger.IMPORTED))
-    with staging(store, DATASET, version, retry, what="import", expected=len(events)) as staged:
+    events, files, version = loaded.events, loaded.files, new_version(store)
+    take_ownership(store, read_owner(store), ledger.IMPORTED)
+    with staging(store, DATASET, version, what="import", expected=len(events)) as staged:
         seconds = [unix_second(event.at) for event in events]
-        head = retry(lambda: read_state(store, DATASET))
+        head = read_state(store, DATASET)
         first, last = min(seconds), max(*seconds, head.at if head else 0)
-        changes = compare_events(events, retry(lambda: read_stored_events(store, events)), EventOrigin.FILE)
-        sums = retry(lambda: _sums(store, changes, first))
-        definitions = retry(lambda: changed_assets(store, loaded.new))
+        changes = compare_events(events, read_stored_events(store, events), EventOrigin.FILE)
+        sums, definitions = _sums(store, changes, first), changed_assets(store, loaded.new)
         commit = LedgerRow(
             DATASET, last, "import", first, last, len(events), names_of(files), version, files_id=files_number(files)
         )
         for table, rows in {OBSERVATIONS: sums.added, EVENTS: changes_frame(changes), ASSETS: definitions}.items():
-            retry(lambda table=table, rows=rows: staged.insert(table, with_version(rows, version)))  # type: ignore[misc]
-        retry(lambda: staged.remove(sums.removed))
-        rewrite.publish(store, staged, [commit], retry)
+            staged.insert(table, with_version(rows, version))
+        staged.remove(sums.removed)
+        rewrite.publish(store, staged, [commit])
 
 
 def _sums(store: Store, changes: EventChanges, first: int) -> SumChanges:

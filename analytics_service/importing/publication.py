@@ -6,8 +6,7 @@ without the interruption. All batches have one version, so they can be written i
 
 import hashlib
 import os
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +16,7 @@ import polars as pl
 
 from analytics_service.clickhouse.columns import with_version
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.errors import Reporter, Retries
+from analytics_service.clickhouse.errors import Reporter
 from analytics_service.errors import StoreUnavailable
 from analytics_service.importing.history import Loaded
 from analytics_service.importing.merge import require_monotonic
@@ -39,11 +38,6 @@ def names_of(files: Sequence[Path]) -> str:
     return ", ".join(path.name for path in files)
 
 
-def write_retries(wait: Callable[[float], bool | None]) -> Retries:
-    """The retries of an import: for half a minute, in which the embedded server can restart many times."""
-    return Retries(seconds=32, first_pause=0.25, longest_pause=8, wait=wait)
-
-
 def files_number(files: Sequence[Path]) -> int:
     """A 64-bit number that identifies a set of files by path."""
     paths = b"\0".join(sorted(os.fsencode(path.resolve()) for path in files))
@@ -63,23 +57,16 @@ def resumable() -> Iterator[None]:
 
 
 @resumable()
-def publish(
-    store: Store, loaded: Loaded, reporter: Reporter, wait: Callable[[float], bool | None] = time.sleep
-) -> None:
-    """Stage the rows, then publish them together with new assets and the ledger row.
-
-    `wait` pauses between attempts while ClickHouse is away. StoreUnavailable if it stays away; the import can then be
-    repeated.
-    """
-    retry, history = write_retries(wait), loaded.request.history
-    version = retry(lambda: ledger.new_version(store))
-    retry(lambda: take_ownership(store, read_owner(store), ledger.IMPORTED))
-    with staging(store, history.dataset, version, retry, what="import", expected=loaded.rows.height) as staged:
-        _write(store, history, staged, loaded.rows, reporter, retry)
-        retry(lambda: staged.insert(ASSETS, with_version(changed_assets(store, loaded.new), version)))
-        retry(lambda: require_monotonic(store, history, loaded.rows))
-        commit = _ledger_row(loaded, version)
-        rewrite.publish(store, staged, [retry(lambda: _with_replaced(store, commit))], retry)
+def publish(store: Store, loaded: Loaded, reporter: Reporter) -> None:
+    """Stage the rows, then publish them together with new assets and the ledger row. StoreUnavailable if ClickHouse
+    goes away; the import can then be repeated."""
+    history, version = loaded.request.history, ledger.new_version(store)
+    take_ownership(store, read_owner(store), ledger.IMPORTED)
+    with staging(store, history.dataset, version, what="import", expected=loaded.rows.height) as staged:
+        _write(history, staged, loaded.rows, reporter)
+        staged.insert(ASSETS, with_version(changed_assets(store, loaded.new), version))
+        require_monotonic(store, history, loaded.rows)
+        rewrite.publish(store, staged, [_with_replaced(store, _ledger_row(loaded, version))])
 
 
 def _ledger_row(loaded: Loaded, version: int) -> ledger.LedgerRow:
@@ -101,15 +88,13 @@ def _with_replaced(store: Store, commit: ledger.LedgerRow) -> ledger.LedgerRow:
     return replace(commit, first_observed_at=min([commit.first_observed_at, *starts["first_observed_at"]]))
 
 
-def _write(
-    store: Store, history: History, staged: Staging, rows: pl.DataFrame, reporter: Reporter, retry: Retries
-) -> None:
-    """Write merged rows into a staging table. They may be written repeatedly."""
+def _write(history: History, staged: Staging, rows: pl.DataFrame, reporter: Reporter) -> None:
+    """Write merged rows into a staging table."""
     name, asset_id = pl.lit(history.name).alias("history"), pl.col("asset").cast(pl.String).alias("asset_id")
 
     def write_batch(batch: pl.DataFrame) -> int:
-        staging_rows = with_version(batch.select(name, asset_id, "observed_at", "value"), staged.version)
-        retry(lambda: staged.insert(OBSERVATIONS, staging_rows))
+        columns = batch.select(name, asset_id, "observed_at", "value")
+        staged.insert(OBSERVATIONS, with_version(columns, staged.version))
         return batch.height
 
     reporter.stage("Writing", rows.height)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
@@ -66,9 +65,9 @@ def asked(
     return HistoryRequest(history, files, choice, times, assets=assets, skip_invalid=skip_invalid, last_wins=True)
 
 
-def import_files(store: Store, request: HistoryRequest, at: datetime, reporter: Progress, **others: Any) -> Loaded:
+def import_files(store: Store, request: HistoryRequest, at: datetime, reporter: Progress) -> Loaded:
     loaded = load_history(store, request, at, reporter)
-    publish(store, loaded, reporter, **others)
+    publish(store, loaded, reporter)
     return loaded
 
 
@@ -77,12 +76,10 @@ def counted(loaded: Loaded) -> tuple[int, ...]:
     return loaded.count("read"), loaded.rows.height, loaded.count("rejected"), loaded.count("empty")
 
 
-def run(
-    store: Store, *files: Path, skip_invalid: bool = False, reporter: Progress | None = None, **others: object
-) -> Loaded:
+def run(store: Store, *files: Path, skip_invalid: bool = False, reporter: Progress | None = None) -> Loaded:
     """Import files with the three assets, from a file beside them."""
     request = asked(PRICES, *files, assets=assets_file(files[0].parent), skip_invalid=skip_invalid)
-    return import_files(store, request, NOW, reporter or Progress(), **others)
+    return import_files(store, request, NOW, reporter or Progress())
 
 
 def query(settings: Settings, sql: str) -> list[tuple[object, ...]]:
