@@ -7,7 +7,6 @@ from functools import cache
 from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
-from urllib.parse import urlsplit
 
 # The group of entry points under which packages register sources.
 SOURCES = "analytics_service.sources"
@@ -107,20 +106,18 @@ def _zones() -> dict[str, str]:
 
 def server_url(value: str) -> str:
     """An http(s) URL of a host and a port."""
-    try:
-        parts = urlsplit(value)
-        complete = parts.scheme in ("http", "https") and parts.port
-    except ValueError:
-        complete = False
-    # urlsplit drops some white space instead of refusing it.
-    if not complete or " " in value or not value.isprintable():
-        raise ValueError("must look like http://host:8123 or https://host:8443")
-    if not _AUTHORITY.fullmatch(parts.netloc.rpartition("@")[2]):
-        raise ValueError("must name one host or IP address, such as http://host:8123 or http://[::1]:8123")
-    # An empty part is refused, too, as in http://@host:8123.
-    if set("@?#") & set(value) or parts.path not in ("", "/"):
-        raise ValueError("must have no user, password, path or query; these have their own settings")
+    scheme, _, authority = value.rstrip("/").partition("://")
+    if scheme.lower() not in ("http", "https") or not _has_port(authority):
+        raise ValueError(
+            "must be like http://host:8123 or https://[::1]:8443, without user, password, path or query, which have "
+            "their own settings"
+        )
     return value.rstrip("/")
+
+
+def _has_port(authority: str) -> bool:
+    """Whether a text is a host and a port."""
+    return _AUTHORITY.fullmatch(authority) is not None and 0 < int(authority.rpartition(":")[2]) < 65536
 
 
 def cluster_name(value: str) -> str:
@@ -156,7 +153,7 @@ def source(value: str) -> str:
     """The spec of a built-in source, or of a source in an installed package."""
     if re.fullmatch(rf"none|simulated(:[^\s:]{{1,64}})?|sql:{_DATABASE}", value):
         return value
-    if value.startswith(("http:", "https:")):
+    if value.startswith(("http://", "https://")):
         return _deployment(value)
     provided = {entry.name for entry in entry_points(group=SOURCES)} - {"none", "simulated", "sql"}
     if value.partition(":")[0] not in provided:
@@ -167,12 +164,8 @@ def source(value: str) -> str:
 
 def _deployment(value: str) -> str:
     """The URL of a deployment of this service, up to /api/v1."""
-    try:
-        parts = urlsplit(value)
-        authority = parts.netloc if parts.port else f"{parts.netloc}:0"
-    except ValueError:
-        authority, parts = "", urlsplit("")
-    if set("@?#") & set(value) or not _AUTHORITY.fullmatch(authority) or not _BASE.fullmatch(parts.path):
+    authority, slash, base = value.partition("://")[2].partition("/")
+    if not (_has_port(authority) or _has_port(f"{authority}:1")) or not _BASE.fullmatch(slash + base):
         raise ValueError(
             "must look like https://host or https://host:8443/base, without user, password, query or /api/v1 at the end"
         )
@@ -193,11 +186,9 @@ def user_name(value: str) -> str:
 
 def database_name(value: str) -> str:
     """The name of a database that ClickHouse and the service do not use themselves."""
-    if not re.fullmatch(_DATABASE, value):
-        raise ValueError("must be letters, digits and underscores, not beginning with a digit")
     if value.lower() in _DATABASES:
         raise ValueError("must not be information_schema, service_log or system, which have other uses")
-    return value
+    return user_name(value)
 
 
 @dataclass(frozen=True, slots=True)
