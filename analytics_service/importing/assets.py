@@ -23,7 +23,7 @@ _MAX_ASSETS = 50_000
 # Characters of symbols, names and addresses.
 _LONGEST = 100
 # Control characters, and the replacement for bytes that are not UTF-8.
-_UNREADABLE = "[\x00-\x1f\x7f-\x9f\N{REPLACEMENT CHARACTER}]"
+_UNREADABLE = "\x00-\x1f\x7f-\x9f\N{REPLACEMENT CHARACTER}"
 
 
 def define_assets(store: Store, path: Path) -> tuple[int, list[str]]:
@@ -111,11 +111,10 @@ def read_assets_file(path: Path) -> list[Asset]:
 
 
 def _conflict(asset: Asset, symbols: Mapping[str, Asset], addresses: Mapping[str, Asset]) -> str | None:
-    same_symbol, same_address = symbols.get(asset.symbol), addresses.get(id_key(asset.id))
-    if same_symbol and id_key(same_symbol.id) != id_key(asset.id):
-        return f"an earlier line has the symbol for {same_symbol.group_key}"
-    if same_address and same_address != replace(asset, group_key=same_address.group_key):
-        return f"an earlier line has the address as {same_address.symbol} with {same_address.decimals_denom} decimals"
+    key = id_key(asset.id)
+    for earlier in (symbols.get(asset.symbol), addresses.get(key)):
+        if earlier and (id_key(earlier.id), replace(earlier, group_key=asset.group_key)) != (key, asset):
+            return f"an earlier line has {earlier.symbol} at {earlier.group_key} with {earlier.decimals_denom} decimals"
     return None
 
 
@@ -135,19 +134,14 @@ def token_of(symbol: str, address: str, decimals: str, name: str = "") -> Asset 
 
 def asset_fault(symbol: str, address: str, decimals: str) -> str | None:
     """The error in a symbol, an address or decimals."""
-    if not symbol:
-        return "the symbol is empty"
-    if max(map(len, (symbol, address))) > _LONGEST:
-        return f"the symbol or the address has more than {_LONGEST} characters"
-    if "," in symbol:
-        return "the symbol contains a comma, which separates symbols in requests"
-    if is_formula(symbol):
-        return "the symbol begins with = + - @, a tab or a line end: a spreadsheet would run it as a formula"
-    if re.search(_UNREADABLE, symbol + address):
-        return "the symbol or the address contains a control character, or bytes that are not UTF-8"
-    # Commas separate ids in requests, a semicolon the group from the key.
-    if not re.fullmatch(r"((native|token);)?[^\s,;]+", address):
-        return "the address is empty or contains a space, comma or semicolon"
+    # Commas separate symbols and ids in requests, a semicolon the group from the key.
+    if not re.fullmatch(f"[^,{_UNREADABLE}]{{1,{_LONGEST}}}", symbol) or is_formula(symbol):
+        return (
+            f"a symbol has 1 to {_LONGEST} printable characters without commas, and does not begin with = + - @, which "
+            "a spreadsheet would run as a formula"
+        )
+    if not re.fullmatch(rf"((native|token);)?[^\s,;{_UNREADABLE}]{{1,{_LONGEST}}}", address):
+        return f"an address has 1 to {_LONGEST} printable characters without spaces, commas and semicolons"
     if not re.fullmatch(r"[0-9]{1,2}", decimals) or int(decimals) > _MAX_DECIMALS:
         return f"decimals must be a whole number from 0 to {_MAX_DECIMALS}"
     return None

@@ -169,11 +169,9 @@ def _required(table: SourceTable, name: str, option: str) -> str:
     column = table.column(name)
     if column is None:
         shown = ", ".join(table.columns)[:200]
-        if len(table.columns) == 1 and (mark := re.search(r"[,;|\t]", shown)):
-            raise UserError(f"{table.path} has one column, {shown!r}. To split it, add --separator {mark[0]!r}.")
         raise UserError(
-            f"{table.path} has no column {name!r}, or several; it has {shown!r}. Name the column with {option}; for "
-            f"files without a header, see {RECIPES}."
+            f"{table.path} has no column {name!r}, or several; it has {shown!r}. Name the column with {option}, or the "
+            f"mark between columns with --separator; for files without a header, see {RECIPES}."
         )
     return column
 

@@ -1,6 +1,7 @@
 """Merges the valid rows of all files, sorts them in the order of writing, and requires sums to be monotonic."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
@@ -37,25 +38,15 @@ def require_monotonic(store: Store | None, history: History, rows: pl.DataFrame)
             raise _decrease_error(history, str(asset), decreases.row(0, named=True))
 
 
-def _decrease_error(history: History, asset_id: str, decrease: dict[str, object]) -> UserError:
-    second, value, second_before, value_before = (
-        decrease[name] for name in ("observed_at", "value", "observed_at_before", "value_before")
+def _decrease_error(history: History, asset_id: str, decrease: dict[str, Any]) -> UserError:
+    values = [(decrease[f"value{suffix}"], decrease[f"observed_at{suffix}"]) for suffix in ("_before", "")]
+    before, after = (f"{round_decimal(usd):f} USD at {format_instant(from_unix(second))}" for usd, second in values)
+    places = ["the store" if decrease[f"is_stored{suffix}"] else "the file" for suffix in ("_before", "")]
+    return UserError(
+        f"{history.slug} of {asset_id or 'all assets'} would fall from {before} ({places[0]}) to {after} ({places[1]}), "
+        f"by {subtract(values[0][0], values[1][0])}. Correct the file, or see the corrections of loans in the README of "
+        "the commands."
     )
-    offset = subtract(value_before, value)  # type: ignore[arg-type]
-    start = format_instant(from_unix(second))  # type: ignore[arg-type]
-    if decrease["is_stored_before"]:
-        remedy = f"The file has {offset} less than the store has earlier. If the file's sums start at 0, add {offset}."
-    elif decrease["is_stored"]:
-        remedy = (
-            f"The file has {offset} more than the store has later. Remove the later sums with `analytics-service "
-            f"remove loans --start {start}`, import again, and take the snapshots again with `analytics-service jobs "
-            f"backfill loans --start {start} --end now`: their sums continue from the imported ones."
-        )
-    else:
-        remedy = f"The file has {offset} less than in the row before: correct one of the two rows."
-    before = f"{round_decimal(value_before):f} USD at {format_instant(from_unix(second_before))}"  # type: ignore[arg-type]
-    after = f"{round_decimal(value):f} USD at {start}"  # type: ignore[arg-type]
-    return UserError(f"{history.slug} of {asset_id or 'all assets'} would fall from {before} to {after}. {remedy}")
 
 
 def merge_rows(blocks: list[pl.DataFrame], *, last_wins: bool) -> tuple[pl.DataFrame, pl.DataFrame | None]:

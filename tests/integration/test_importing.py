@@ -1,6 +1,5 @@
 """Imports of price files into ClickHouse: what they write, and what they report."""
 
-import contextlib
 import csv
 import gzip
 import os
@@ -102,17 +101,6 @@ def test_an_import_has_one_row_in_the_ledger(store: Store, settings: Settings, t
     assert read_heads(store)["prices"].version >= int(str(newest))
 
 
-def test_a_folder_may_have_a_name_that_is_not_utf8(store: Store, settings: Settings, tmp_path: Path) -> None:
-    """The name of the file is in the ledger, and those of the folders above it are not."""
-    folder = tmp_path / os.fsdecode(b"\xff")
-    folder.mkdir()
-    path = prices_file(folder, [(IDS[0], 100, "1")])
-    assets_file(folder)
-    with contextlib.chdir(folder):
-        run(store, Path(path.name))
-    assert observations(settings) == {(IDS[0], 100): Decimal(1)}
-
-
 def test_imports_of_different_files_that_end_alike_have_a_row_each_in_the_ledger(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
@@ -129,14 +117,6 @@ def test_imports_of_different_files_that_end_alike_have_a_row_each_in_the_ledger
     listed = "SELECT source, toUnixTimestamp(first_observed_at), rows FROM snapshot FINAL ORDER BY version"
     expected = [("two.csv", 200, 2), ("one.csv", 300, 2), ("two.csv, one.csv", 100, 4), ("one.csv", 100, 2)]
     assert query(settings, listed) == expected
-
-
-def test_progress_adds_up_to_its_totals(store: Store, tmp_path: Path) -> None:
-    path = prices_file(tmp_path, [(IDS[0], 100, "1"), (IDS[0], 10**9, "1"), (IDS[0], 10**9, "2")])
-    progress = Progress()
-    run(store, path, reporter=progress)
-    assert progress.stages == [("Reading prices.csv", path.stat().st_size), ("Writing", 2)]
-    assert progress.done == [path.stat().st_size, 2]
 
 
 def test_assets_are_registered_once_and_never_redefined(store: Store, settings: Settings, tmp_path: Path) -> None:
@@ -161,14 +141,6 @@ def test_prices_of_an_asset_that_is_stored_in_two_cases_are_kept_apart(
     run(store, prices_file(tmp_path, rows))
     assert observations(settings) == {("token;0xA", 100): Decimal(1), ("token;0xa", 100): Decimal(2)}
     assert list(read_assets(store)) == ["token;0xA", "token;0xa"]
-
-
-def test_registered_assets_need_no_assets_file(store: Store, settings: Settings, tmp_path: Path) -> None:
-    write_assets(store, [Asset(AssetGroup.NATIVE, "coin", "Coin", "COIN", "ucoin", 6, 2)], 1)
-    path = tmp_path / "prices.csv"
-    path.write_text("asset,time,value\nCOIN,100,1.5\n")
-    import_files(store, asked(PRICES, path), NOW, Progress())
-    assert observations(settings) == {("native;coin", 100): Decimal("1.5")}
 
 
 def test_an_import_replaces_what_was_written_while_the_clock_was_ahead(

@@ -51,27 +51,23 @@ def test_a_file_of_this_service_has_ids_in_place_of_addresses(tmp_path: Path) ->
         ("symbol,\x1b[2J\nA,0x1\n", r"has the columns 'symbol, \\x1b\[2J'"),
         ("symbol,address,decimals\n", "names no assets"),
         ("", "is empty"),
-        ("symbol,address,decimals\nA,0x1,18\n,0x2,18\n", "line 3: .*the symbol is empty"),
-        ("symbol,address,decimals\n=A,0x1,18\n", "the symbol begins with = "),
-        ("symbol,address,decimals\n =A,0x1,18\n", "a spreadsheet would run it"),
-        ('symbol,address,decimals\n"A,B",0x1,18\n', "the symbol contains a comma"),
-        ("symbol,address,decimals\nA\x85A,0x1,18\n", "control character"),
-        ("symbol,address,decimals\nA\ufffdA,0x1,18\n", "control character"),
-        ("symbol,address,decimals\nA,0x1\x7f1,18\n", "control character"),
-        (f"symbol,address,decimals\n{'A' * 101},0x1,18\n", "has more than 100 characters"),
+        ("symbol,address,decimals\nA,0x1,18\n,0x2,18\n", "line 3: .*a symbol has 1 to 100"),
+        *(
+            (f'symbol,address,decimals\n"{symbol}",0x1,18\n', "a symbol has 1 to 100 printable characters")
+            for symbol in ("=A", " =A", "A,B", "A\x85A", "A\ufffdA", "A" * 101)
+        ),
         (f"symbol,address,decimals,name\nA,0x1,18,{'A' * 101}\n", "the name has more than 100 characters"),
-        ("symbol,address,decimals\nA,,18\n", "line 2: .*the address is empty"),
-        ("symbol,address,decimals\nA,0x1;2,18\n", "semicolon"),
-        ("symbol,address,decimals\nA,0x1,78\n", "from 0 to 77"),
-        ("symbol,address,decimals\nA,0x1,-1\n", "from 0 to 77"),
-        ("symbol,address,decimals\nA,0x1,1.5\n", "from 0 to 77"),
-        ("symbol,address,decimals\nA,0x1,\n", "from 0 to 77"),
+        *(
+            (f"symbol,address,decimals\nA,{address},18\n", "line 2: .*an address has 1 to 100 printable")
+            for address in ("", "0x1;2", "0x1\x7f1")
+        ),
+        *((f"symbol,address,decimals\nA,0x1,{decimals}\n", "from 0 to 77") for decimals in ("78", "-1", "1.5", "")),
         ("symbol,address,decimals\nA,0x1,18\nB,0x2,6,7\n", "line 3 has 4 fields, but line 1 has 3 columns"),
-        ("symbol,address,decimals\nA,0x1,18\nA,0x2,18\n", "an earlier line has the symbol for 0x1"),
-        ("symbol,address,decimals\nA,0x1,18\nB,0x1,18\n", "an earlier line has the address as A with 18 decimals"),
-        ("symbol,address,decimals\nA,0x1,18\nA,0x1,6\n", "an earlier line has the address as A with 18 decimals"),
         # Addresses of hex digits have no case.
-        ("symbol,address,decimals\nA,0xAB,18\nB,0xab,18\n", "an earlier line has the address as A with 18 decimals"),
+        *(
+            (f"symbol,address,decimals\nA,0xAB,18\n{line}\n", "an earlier line has A at 0xAB with 18 decimals")
+            for line in ("A,0x2,18", "B,0xAB,18", "A,0xAB,6", "B,0xab,18")
+        ),
     ],
 )
 def test_a_wrong_assets_file_is_refused_with_a_reason(tmp_path: Path, text: str, message: str) -> None:

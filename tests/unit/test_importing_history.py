@@ -169,11 +169,11 @@ NO_TIME = f"is not a time from 1970 to 2026-10-01T00:00:00Z in {SHAPE}, or occur
         refused_asset("BTCEUR", "is BTC in EUR, not in USD; convert the prices, or describe such an asset with --assets"),
         refused("time,value\n2024-01-01,1\n", ": 'btc-eur' is btc in eur, not in USD; convert the prices, or describe such an asset with --assets.", asset="btc-eur"),
         # Columns and assets.
-        refused("time,asset,price\n2024-01-01,A,1\n", f" has no column 'value', or several; it has 'time, asset, price'. Name the column with --value; for files without a header, see {RECIPES}."),
-        refused("time,value\n2024-01-01,1\n", f" has no column 'asset', or several; it has 'time, value'. Name the column with --asset-column, or add --asset SYMBOL; for files without a header, see {RECIPES}."),
-        refused("time,asset,value,value\n2024-01-01,A,1,2\n", f" has no column 'value', or several; it has 'time, asset, value, value'. Name the column with --value; for files without a header, see {RECIPES}."),
+        refused("time,asset,price\n2024-01-01,A,1\n", f" has no column 'value', or several; it has 'time, asset, price'. Name the column with --value, or the mark between columns with --separator; for files without a header, see {RECIPES}."),
+        refused("time,value\n2024-01-01,1\n", f" has no column 'asset', or several; it has 'time, value'. Name the column with --asset-column, or add --asset SYMBOL, or the mark between columns with --separator; for files without a header, see {RECIPES}."),
+        refused("time,asset,value,value\n2024-01-01,A,1,2\n", f" has no column 'value', or several; it has 'time, asset, value, value'. Name the column with --value, or the mark between columns with --separator; for files without a header, see {RECIPES}."),
         refused_asset("A", "is an unknown asset; add it with --new-assets, or describe it with --assets", new_assets=False),
-        refused_asset("=A", "cannot be an asset: the symbol begins with = + - @, a tab or a line end: a spreadsheet would run it as a formula"),
+        refused_asset("=A", "cannot be an asset: a symbol has 1 to 100 printable characters without commas, and does not begin with = + - @, which a spreadsheet would run as a formula"),
         refused("time\n2024-01-01\n", " has only the column of times, or a repeated column. Name each asset once.", wide=True),
         # Rows that disagree.
         refused(f"{HEAD}2024-01-01,A,1\n2024-01-02,A,1\n2024-01-01,A,2\n", "Two rows have different values of native;A at 2024-01-01T23:59:59Z: {0}, line 2: 1.000000000000000000 and {0}, line 4: 2.000000000000000000. Delete the wrong row, or take the later row with --last-wins."),
