@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -14,10 +14,6 @@ from analytics_service.http.errors import CASES
 
 Schema = Mapping[str, Any]
 _MEDIA = "application/json"
-# Returns the values of a path's parameters in its example request, by name.
-Examples = Callable[[str], Mapping[str, object]]
-
-_SIMULATED = "The data of this service is simulated: it is made up, not observed on any protocol."
 # The history in the examples for other tools.
 _HISTORY = "/api/v1/assets/price-history"
 # Else Polars guesses the type from the first rows, which may have no values, or only whole numbers.
@@ -44,21 +40,17 @@ POLICY = "; ".join(
 _STYLE = files("analytics_service").joinpath("http/docs.css").read_text("utf-8")
 
 
-def render_docs(document: Schema, examples: Examples, *, simulated: bool = False) -> str:
-    """The page of an OpenAPI document. If data is `simulated`, the page says so first.
-
-    Parameters without a value in `examples` have the document's example.
-    """
+def render_docs(document: Schema) -> str:
+    """The page of an OpenAPI document. Its example requests use the document's examples of parameters."""
     info = document["info"]
     document, objects = _with_objects_only(document)
     schemas = {name: document["components"]["schemas"][name] for name in objects}
     tagged = {tag["name"]: _operations_of(document, tag["name"]) for tag in document["tags"]}
-    tables = _tables(document["paths"], examples)
-    notice = f"<p class=notice>{_SIMULATED}</p>" if simulated else ""
+    tables = _tables(document["paths"])
     parts = [
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(info['title'])}</title>",
         '<meta name=viewport content="width=device-width, initial-scale=1">',
-        f"<style>{_STYLE}</style></head><body>{_navigation(tagged, schemas, tables)}<main>{notice}",
+        f"<style>{_STYLE}</style></head><body>{_navigation(tagged, schemas, tables)}<main>",
         f"<h1>{escape(info['title'])}</h1>{_prose(info['description'])}",
         '<p>For programs, see <a href="api/v1/openapi.json">openapi.json</a>.</p>',
         tables,
@@ -66,7 +58,7 @@ def render_docs(document: Schema, examples: Examples, *, simulated: bool = False
     for tag, operations in tagged.items():
         parts.append(f"<h2>{escape(tag)}</h2>")
         for path, operation in operations:
-            example = _BASE + _example(path, operation["parameters"], examples(path))
+            example = _BASE + _example(path, operation["parameters"])
             parts.append(_operation(path, operation, schemas, example))
     parts += ["<h2 id=errors>Errors</h2>", _errors(document["components"]["responses"])]
     parts += ["<h2>Objects</h2>", *(_object(name, schema) for name, schema in schemas.items())]
@@ -117,12 +109,12 @@ def _operations_of(document: Schema, tag: str) -> list[tuple[str, Schema]]:
     return [(path, item["get"]) for path, item in document["paths"].items() if tag in item["get"]["tags"]]
 
 
-def _tables(paths: Mapping[str, Schema], examples: Examples) -> str:
-    """Examples that load a history into other tools, for a range that has data; empty without that history."""
+def _tables(paths: Mapping[str, Schema]) -> str:
+    """Examples that load a history into other tools; empty without that history."""
     if _HISTORY not in paths:
         return ""
     operation = paths[_HISTORY]["get"]
-    url = _BASE + _example(_HISTORY, operation["parameters"], examples(_HISTORY))
+    url = _BASE + _example(_HISTORY, operation["parameters"])
     steps = (f"{_prose(text)}<pre>{escape(lines)}</pre>" for text, lines in _tools(url, "security" in operation))
     return f"<section><h2 id=tables>Histories as tables</h2>{_prose(_TABLES)}{''.join(steps)}</section>"
 
@@ -200,14 +192,13 @@ def _parameters(parameters: list[Schema]) -> str:
     return _table(("parameter", "type", "default", "meaning"), rows) if rows else ""
 
 
-def _example(path: str, parameters: list[Schema], values: Mapping[str, object]) -> str:
+def _example(path: str, parameters: list[Schema]) -> str:
     """A request with examples of all required parameters, and with texts if the path has them.
 
     If exactly one of two parameters is required, only one of them has an example in the document.
     """
     needed = [parameter for parameter in parameters if parameter["required"] or "example" in parameter]
-    samples = {parameter["name"]: parameter["schema"].get("examples", ["..."])[0] for parameter in needed}
-    query = {name: values.get(name, sample) for name, sample in samples.items()}
+    query = {parameter["name"]: parameter["schema"].get("examples", ["..."])[0] for parameter in needed}
     for parameter in parameters:
         name = parameter["name"]
         if parameter["in"] == "path":

@@ -89,10 +89,8 @@ WITH_VALUE = _flag("with_value", "true adds USD values, and the prices used for 
 WITH_PERCENT = _flag("with_percent", "true adds fractions of the amount in extra.percent.")
 _LIMIT = f"{DEFAULT_LIMIT} by default; the whole range in files, and with period=auto."
 RANGE = (
-    _time("start", f"inclusive start of the range: {_TIMES}", 1764547200, required=True),
-    _time(
-        "end", "inclusive end of the range, in the same forms; a date is its last second.", 1767225599, required=True
-    ),
+    _time("start", f"inclusive start of the range: {_TIMES}", "now-7d", required=True),
+    _time("end", "inclusive end of the range, in the same forms; a date is its last second.", "now", required=True),
     Param(
         "period",
         forms.named({**{period: period for period in Period}, AUTO: None}),

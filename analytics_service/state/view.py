@@ -36,7 +36,6 @@ from analytics_service.store.datasets.markets import (
     read_arrangements,
     read_config,
     read_contract,
-    read_example_contract,
     read_market_prices,
     read_markets,
     read_ptoken,
@@ -46,7 +45,6 @@ from analytics_service.store.datasets.positions import (
     knows_all_addresses,
     read_activity,
     read_borrowing,
-    read_example_address,
     read_position,
 )
 from analytics_service.store.datasets.sums import Loans, read_loans
@@ -278,18 +276,6 @@ class View:
     @locked_cached_property
     def activity(self) -> Activity:
         return self._read("positions", lambda head: read_activity(self._store, head.at))
-
-    @locked_cached_property
-    def example_position(self) -> Position | None:
-        """A position with many kinds of items, for example requests; None without positions."""
-        address = self._read("positions", lambda head: read_example_address(self._store, head.at))
-        return None if address is None else self.position(address)
-
-    @locked_cached_property
-    def example_contract(self) -> SwapContract | None:
-        """A swap contract, for example requests; None without contracts."""
-        address = self._read("routes", lambda head: read_example_contract(self._store, head.at))
-        return None if address is None else self.contract(address)
 
     def position(self, address: str) -> Position:
         """The position of a (lower-case) address. Raises EntityNotFound if it is empty and others are unknown."""

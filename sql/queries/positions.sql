@@ -86,12 +86,3 @@ SELECT DISTINCT address
 FROM position_digest
 WHERE cityHash64(address) % {one_of:UInt32} = 0
 ORDER BY address
-
--- name: find_example_address
--- The address with the most kinds of items among the first addresses, for requests in documentation.
-SELECT address
-FROM (SELECT address, kind FROM position_change WHERE observed_at <= toDateTime({at:UInt32}, 'UTC') LIMIT 50000)
-GROUP BY address
-ORDER BY uniqExact(kind) DESC, address
-LIMIT 1
-SETTINGS max_threads = 1

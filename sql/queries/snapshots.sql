@@ -132,10 +132,3 @@ FROM
 )
 GROUP BY asset_id
 ORDER BY asset_id
-
--- name: find_example_contract
--- The first swap contract of a snapshot.
-SELECT min(contract) AS contract
-FROM swap_route
-WHERE observed_at = toDateTime({at:UInt32}, 'UTC') AND source != ''
-HAVING count() > 0

@@ -244,9 +244,3 @@ def read_contract(store: Store, address: str, at: int) -> SwapContract | None:
         return None
     routes = {row["source"]: tuple(sorted(row["targets"])) for row in rows if row["source"] != _NO_SOURCE}
     return SwapContract(address, routes)
-
-
-def read_example_contract(store: Store, at: int) -> str | None:
-    """The address of a swap contract that has routes at a snapshot, or None."""
-    rows = store.query("find_example_contract", at=at)
-    return None if rows.is_empty() else str(rows["contract"][0])

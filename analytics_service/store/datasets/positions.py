@@ -348,12 +348,6 @@ def read_positions(store: Store, address: str, seconds: Sequence[int]) -> list[P
     return positions[1:]
 
 
-def read_example_address(store: Store, at: int) -> str | None:
-    """An address that had many kinds of items at a snapshot or before; None without positions. The cost is bounded."""
-    rows = store.query("find_example_address", at=at)
-    return None if rows.is_empty() else str(rows["address"][0])
-
-
 def position_of(address: str, rows: Iterable[Sequence[Any]]) -> Position:
     """The position of items in POSITION_COLUMNS and in the order of ITEM_KEY."""
     accounts: dict[int, dict[str, list[Holding]]] = {}
