@@ -2,8 +2,7 @@
 
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from http import HTTPStatus
@@ -78,7 +77,6 @@ class Validators:
 
     - `tag`: digest of the body. `state`: changes whenever the body may have changed.
     - `as_of`: instant of each dataset's snapshot. `modified`: the newest of these instants and of their corrections.
-    - `behind`: by dataset whose later snapshots are missing, the seconds by which it is older than the newest.
     - `due`: when the next snapshot is expected, 0 if never.
     - `closes_at`: from then on, later snapshots do not change the answer; None if they may at any time.
     - `next`: reference to the next page, relative to this one. `begins`: first instant of a history's series.
@@ -88,7 +86,6 @@ class Validators:
     tag: str
     state: Any = None
     as_of: tuple[tuple[str, int], ...] = ()
-    behind: Mapping[str, int] = field(default_factory=dict)
     modified: int | None = None
     due: int = 0
     closes_at: int | None = None
@@ -103,11 +100,8 @@ class Validators:
         """The headers that a 200 and a 304 share, except Cache-Control."""
         headers = (("ETag", self.etag(coding)), ("Vary", self.vary))
         modified = () if self.modified is None else (("Last-Modified", falcon.dt_to_http(from_unix(self.modified))),)
-        # A dictionary of dates with parameters (RFC 9651).
-        dates = (
-            f"{dataset}=@{at}" + (f";behind={self.behind[dataset]}" if dataset in self.behind else "")
-            for dataset, at in self.as_of
-        )
+        # A dictionary of dates (RFC 9651).
+        dates = (f"{dataset}=@{at}" for dataset, at in self.as_of)
         as_of = (("As-Of", ", ".join(dates)),) if self.as_of else ()
         # RFC 8288. Clients resolve the reference against the URL of their request, so it works behind any proxy.
         link = (("Link", f'<{self.next}>; rel="next"'),) if self.next else ()

@@ -70,8 +70,7 @@ _HEADERS: Mapping[str, Object] = {
     "Last-Modified": _header("Instant of the newest snapshot or correction in the answer, if it shows snapshots."),
     "As-Of": _header(
         "Instant of the snapshot of each dataset that the answer uses: a dictionary of dates (RFC 9651) such as "
-        "`positions=@1764547200, prices=@1764547380`. With `;behind=28800` later snapshots of the dataset are missing, "
-        "and this one is that many seconds older than the newest in the answer."
+        "`positions=@1764547200, prices=@1764547380`."
     ),
     "Link": _header('Query of the next page, relative to this one, with rel="next" (RFC 8288), if there is one.'),
     "History-Begins": _header(

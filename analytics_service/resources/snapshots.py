@@ -49,12 +49,6 @@ class Schedule:
         intervals = self._intervals()
         return min((head.at + intervals[head.dataset] for head in newest if head.dataset in intervals), default=0)
 
-    def behind(self, as_of: Mapping[str, int]) -> Mapping[str, int]:
-        """By dataset whose later snapshots are missing: the seconds by which its instant in `as_of` is older than the
-        newest."""
-        intervals, newest = self._intervals(), max(as_of.values(), default=0)
-        return {dataset: newest - at for dataset, at in as_of.items() if newest - at > intervals.get(dataset, newest)}
-
     def now(self) -> int:
         return unix_second(self._clock())
 
@@ -172,7 +166,6 @@ class SnapshotPath(Resource):
             tag=etag_of(body),
             state=heads,
             as_of=tuple(sorted(as_of.items())),
-            behind=schedule.behind(as_of),
             modified=min(max(*as_of.values(), self._rewritten_at(heads)), schedule.now()) if as_of else None,
             due=schedule.due(view.heads_of(self.made_from(view, arguments))),
             closes_at=self._closes_at(view, arguments, heads),

@@ -172,13 +172,6 @@ def test_as_of_has_the_instant_of_every_dataset_that_the_answer_is_made_from() -
     assert (again.status_code, again.headers["as-of"]) == (304, answer.headers["as-of"])
 
 
-def test_as_of_says_which_datasets_are_behind_the_newest() -> None:
-    """Prices are taken each minute, and the protocol's token every five."""
-    for at, behind in ((NOON - EVERY["ptoken"], ""), (NOON - EVERY["ptoken"] - 1, f";behind={EVERY['ptoken'] + 1}")):
-        answer = Service(ledger_store().change("prices", at=NOON).change("ptoken", at=at)).get()
-        assert answer.headers["as-of"] == f"prices=@{NOON}, ptoken=@{at}{behind}"
-
-
 def test_last_modified_moves_with_a_correction() -> None:
     """Now is 12 seconds after noon."""
     service = Service()
