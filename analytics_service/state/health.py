@@ -52,8 +52,8 @@ class Status:
 
     While the store cannot be reached, its data is as of the last look, if memory still `answers`. `error` says, for
     operators only, why the store cannot be reached or read in full. `outdated` says why the schema is not current.
-    `withheld` describes data that readers are not shown although the store has it. `unfinished` lists datasets whose
-    correction does not end. `unserved` says why the HTTP service does not answer the command `status`.
+    `withheld` describes data that readers are not shown although the store has it. `unserved` says why the HTTP service
+    does not answer the command `status`.
     """
 
     at: datetime
@@ -67,7 +67,6 @@ class Status:
     origins: Sequence[Origin] = ()
     withheld: Sequence[str] = ()
     losses: Mapping[str, Sequence[Loss]] = field(default_factory=dict)
-    unfinished: Sequence[str] = ()
     unserved: Sequence[str] = ()
     version: str = field(default_factory=service_version)
 
@@ -122,15 +121,6 @@ class Status:
         return [] if any(scheduler.alive for scheduler in schedulers) else ["no scheduler is running"]
 
     @property
-    def interrupted(self) -> list[str]:
-        """The datasets whose correction does not end."""
-        return [
-            f"a correction of {dataset} takes long or was interrupted: until it is completed, answers come from memory "
-            "or are 503 (the view corrections has its command)"
-            for dataset in self.unfinished
-        ]
-
-    @property
     def full(self) -> Sequence[str]:
         """Why nothing can be written."""
         return self.facts.disk.faults if self.facts.disk else []
@@ -141,7 +131,7 @@ class Status:
         if not self.reachable:
             return ["the store cannot be reached", *self.unserved]
         unread = ["the store cannot be read in full"] if self.facts.error else []
-        data = [*describe_losses(self.losses), *self.interrupted, *self.late(), *self.ahead, *self.unknown]
+        data = [*describe_losses(self.losses), *self.late(), *self.ahead, *self.unknown]
         return [*self.full, *self.obstacles, *self.facts.lacking, *unread, *data, *self.idle, *self.unserved]
 
     @property
@@ -212,7 +202,6 @@ class Monitor:
             if look.schema_current
             else (),
             losses=ledger.losses,
-            unfinished=self._heads.unfinished(),
         )
 
     def obstacles(self) -> list[str]:

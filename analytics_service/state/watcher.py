@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.errors import ANY_FAILURE
@@ -37,15 +36,12 @@ _LOOK_INTERVAL, _PROBE_SECONDS, _LOOK_SECONDS = 1.0, 1.0, 1.0
 _SHORT_INTERVAL = 0.1
 # Seconds for which heads are shown while the ledger cannot be read.
 _LONGEST_OUTAGE = 300.0
-# Seconds after which an unfinished rewrite is a fault: longer than a dead writer keeps the write lock.
-_LONG_REWRITE = 20.0
 # Seconds that a request, and a probe, wait for the first look.
 _FIRST_SECONDS, _FIRST_SECONDS_OF_PROBES = 4.5, 0.5
 # Seconds between checks of a current schema, and between readings of facts; and the time limit of a reading.
 _CHECK_INTERVAL, _FACT_INTERVAL, _FACT_SECONDS = 60.0, 300.0, 15.0
 # Seconds between checks where large tables are split: these checks also compare shards.
 _SHARDS_INTERVAL = 5.0
-_OUTDATED = "The schema is not that of this version. `analytics-service migrate` updates an older schema."
 NOT_CURRENT = "the schema is not current"
 _OTHER_SHARDS = (
     "the shards of cluster {} differ from the shards that the store records. `analytics-service migrate` names them; "
@@ -111,7 +107,7 @@ class HeadWatcher:
         self._changed = threading.Condition()
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
-        self._reading = Background("facts")
+        self._read_at = float("-inf")
         self._newest: Heads | None = None
         self._looked_at = float("-inf")
         self._looks = 0
@@ -120,8 +116,6 @@ class HeadWatcher:
         self._last_success: Look | None = None
         self._checked_at = float("-inf")
         self._other_shards = ""
-        # When announced rewrites were first seen, by dataset.
-        self._announced: dict[str, float] = {}
 
     def shown(self) -> Heads:
         """The heads for readers: the same object until a head changes.
@@ -152,10 +146,6 @@ class HeadWatcher:
         """
         return {dataset: self.facts.intervals.get(dataset, interval) for dataset, interval in configured.items()}
 
-    def unfinished(self) -> list[str]:
-        """The datasets with an overdue rewrite, whose writer has probably died (rule 8.5, one writer)."""
-        return sorted(dataset for dataset, since in self._announced.items() if self.clock() - since > _LONG_REWRITE)
-
     def last_look(self) -> Look:
         """The result of the last look; raises its error. Waits briefly for the first look, but not for the store."""
         if self._last_look is None:
@@ -165,14 +155,6 @@ class HeadWatcher:
         if isinstance(look, Look):
             return look
         raise look or StoreUnavailable("The ledger has not been read yet.")
-
-    def obstacle(self) -> str:
-        """Why requests cannot be answered from the store now, for operators; empty if they can."""
-        try:
-            outdated = self.last_look().outdated
-            return _OUTDATED if outdated == NOT_CURRENT else outdated
-        except AnalyticsError as error:
-            return str(error)
 
     def wait(self) -> None:
         """Return after another look at the ledger, or after a moment."""
@@ -209,9 +191,13 @@ class HeadWatcher:
                 self._error = error
             self._looks += 1
             self._changed.notify_all()
-        if error is None and self._last_success is not None and self._last_success.schema_current:
-            read = partial(self._read_facts, ledger.heads)
-            self._reading.repeat(read, begun, _FACT_INTERVAL, in_background=self._interval is not None)
+        is_current = self._last_success is not None and self._last_success.schema_current
+        if error is None and is_current and begun >= self._read_at + _FACT_INTERVAL:
+            self._read_at = begun
+            reading = threading.Thread(target=self._read_facts, args=(ledger.heads,), name="facts", daemon=True)
+            reading.start()
+            if self._interval is None:
+                reading.join()
 
     def _read_facts(self, heads: Mapping[str, Head]) -> None:
         """Read the facts. If that fails, the previous facts stay, and heads are shown as usual."""
@@ -225,7 +211,6 @@ class HeadWatcher:
 
     def _read(self, now: float) -> Ledger:
         ledger = hide_future_snapshots(self._store, read_ledger(self._store))
-        self._announced = {dataset: self._announced.get(dataset, now) for dataset in ledger.open}
         self._last_look = self._last_success = Look(ledger, self._outdated(now))
         return ledger
 
@@ -311,31 +296,3 @@ class HeadWatcher:
             log.warning("The ledger cannot be read: %s", error)
         elif error is None and self._error is not None:
             log.info("The ledger can be read again.")
-
-
-class Background:
-    """Does one piece of work at a time, in a thread of this name."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._thread: threading.Thread | None = None
-        self._repeated_at = float("-inf")
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether the last work is still running."""
-        return self._thread is not None and self._thread.is_alive()
-
-    def do(self, work: Callable[[], None], *, in_background: bool) -> None:
-        """Start the work. Without `in_background`, return when it is done."""
-        if not in_background:
-            work()
-            return
-        self._thread = threading.Thread(target=work, name=self._name, daemon=True)
-        self._thread.start()
-
-    def repeat(self, work: Callable[[], None], now: float, interval: float, *, in_background: bool) -> None:
-        """Start the work, unless the last work is running or started less than `interval` seconds before `now`."""
-        if now >= self._repeated_at + interval and not self.is_busy:
-            self._repeated_at = now
-            self.do(work, in_background=in_background)

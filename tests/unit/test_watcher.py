@@ -54,6 +54,14 @@ def heads(store: LedgerStore, time: Time) -> HeadWatcher:
     return HeadWatcher(store, interval=None, clock=time, pause=time.pause)
 
 
+def fault_of(heads: HeadWatcher) -> str:
+    """What is wrong at the last look; empty if nothing is."""
+    try:
+        return heads.last_look().outdated
+    except StoreUnavailable as error:
+        return str(error)
+
+
 def test_heads_stay_the_same_object_until_a_look_sees_a_change(heads: HeadWatcher, store: LedgerStore) -> None:
     first = heads.shown()
     heads.look()
@@ -113,14 +121,14 @@ def test_a_question_fails_at_once_when_the_store_is_away_and_the_next_has_anothe
     until(knows)
 
 
-def test_what_keeps_requests_from_being_answered_is_told(heads: HeadWatcher, store: LedgerStore) -> None:
-    assert heads.obstacle() == ""
+def test_the_last_look_says_why_the_store_cannot_be_read(heads: HeadWatcher, store: LedgerStore) -> None:
+    assert fault_of(heads) == ""
     store.away = True
     heads.look()
-    assert heads.obstacle() == "away"
+    assert fault_of(heads) == "away"
     store.away, store.migrations = False, store.migrations[:-1]
     heads.look()
-    assert "analytics-service migrate" in heads.obstacle()
+    assert fault_of(heads) == "the schema is not current"
 
 
 def test_what_schedulers_tell_is_read_every_five_minutes_and_holds_while_it_cannot_be_read(time: Time) -> None:
@@ -147,7 +155,7 @@ def test_what_schedulers_tell_is_read_every_five_minutes_and_holds_while_it_cann
     assert seen == [{"prices": 60}, {"prices": 60}, {"prices": 240}, {"prices": 240}]
     time.now += 300
     heads.look()
-    assert (heads.intervals({"prices": 1}), heads.obstacle()) == ({"prices": 240}, "")
+    assert (heads.intervals({"prices": 1}), fault_of(heads)) == ({"prices": 240}, "")
 
 
 def test_the_interval_of_a_scheduler_that_runs_goes_before_that_of_one_that_has_stopped() -> None:
@@ -168,10 +176,10 @@ def test_a_probe_waits_a_moment_only_for_a_first_look_that_hangs() -> None:
     go_on, store = threading.Event(), LedgerStore("prices")
     store.on_look = lambda: bool(go_on.wait(30))  # type: ignore[assignment]
     heads, begun = HeadWatcher(store), monotonic()
-    assert heads.obstacle() == "The ledger has not been read yet."
+    assert fault_of(heads) == "The ledger has not been read yet."
     assert monotonic() - begun < 2 * slack()
     go_on.set()
-    until(lambda: heads.obstacle() == "")
+    until(lambda: fault_of(heads) == "")
 
 
 def test_every_other_time_a_ping_is_enough_while_clickhouse_answers() -> None:
@@ -187,7 +195,7 @@ def test_every_other_time_a_ping_is_enough_while_clickhouse_answers() -> None:
     pings, looks = store.queries["ping"], store.queries["read_ledger"]
     assert abs(pings - 2 * looks) <= 2
     store.away = True
-    until(lambda: "away" in heads.obstacle())
+    until(lambda: "away" in fault_of(heads))
     store.change("prices", version=2)
     store.away = False
     until(lambda: heads.shown().head("prices").version == 2)
@@ -251,25 +259,6 @@ def test_a_dataset_that_is_being_rewritten_as_the_process_starts_is_not_shown_wh
     noon = datetime.fromtimestamp(NOON, UTC)
     monitor = Monitor(heads, lambda: {"prices": 60, "rates": 60}, lambda: noon, is_configured=True)
     assert monitor.check().faults == ["prices cannot be shown"]
-    store.open.clear()
-    heads.look()
-    assert monitor.check().faults == []
-
-
-def test_a_rewrite_that_does_not_finish_is_a_fault(heads: HeadWatcher, store: LedgerStore, time: Time) -> None:
-    store.job_runs = RUNNING
-    noon = datetime.fromtimestamp(NOON, UTC)
-    monitor = Monitor(heads, lambda: {"prices": 60, "rates": 60}, lambda: noon, is_configured=True)
-    heads.shown()
-    store.rewrite("prices")
-    heads.look()
-    time.now += 19
-    heads.look()
-    assert monitor.check().faults == []
-    time.now += 2
-    heads.look()
-    (fault,) = monitor.check().faults
-    assert fault.startswith("a correction of prices takes long or was interrupted")
     store.open.clear()
     heads.look()
     assert monitor.check().faults == []
