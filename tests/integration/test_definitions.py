@@ -153,20 +153,3 @@ def test_a_rename_within_a_past_that_is_filled_in_is_kept(
     assert dai == usds
     assert [point["v"] for point in usds["series"][0]["points"]] == ["2"] * 5
     assert run("SELECT DISTINCT symbol FROM price") == [("USDS",)]
-
-
-def test_a_rename_that_an_older_version_stored_is_kept(settings: Settings, store: Store, run: Run) -> None:
-    """Its definitions have no instant, so they count by their snapshots, until a backfill has others."""
-    for day in (-1, 2):
-        take_snapshot(JOBS["prices"], Renamed(), store, RENAMED + day * DAY)
-    run("INSERT INTO asset_definition SELECT * REPLACE (toDateTime(0) AS defined_at) FROM asset_definition")
-    run("DELETE FROM asset_definition WHERE defined_at > toDateTime(0)")
-    client = client_of(settings, store, unix_second(RENAMED + 30 * DAY), FreshHeads)
-
-    def symbols() -> dict[int, str]:
-        answers = {at: client.simulate_get("/api/v1/assets", query_string=f"at=2025-11-{at}") for at in range(19, 23)}
-        return {at: answer.json["data"][0]["metadata"]["symbol"] for at, answer in answers.items()}
-
-    assert symbols() == {19: "DAI", 20: "DAI", 21: "DAI", 22: "USDS"}
-    backfill(JOBS["prices"], Renamed(), store, [RENAMED])
-    assert symbols() == {19: "DAI", 20: "USDS", 21: "USDS", 22: "USDS"}
