@@ -39,13 +39,15 @@ def require_monotonic(store: Store | None, history: History, rows: pl.DataFrame)
 
 
 def _decrease_error(history: History, asset_id: str, decrease: dict[str, Any]) -> UserError:
-    values = [(decrease[f"value{suffix}"], decrease[f"observed_at{suffix}"]) for suffix in ("_before", "")]
-    before, after = (f"{round_decimal(usd):f} USD at {format_instant(from_unix(second))}" for usd, second in values)
-    places = ["the store" if decrease[f"is_stored{suffix}"] else "the file" for suffix in ("_before", "")]
+    def moment(suffix: str) -> str:
+        where = "store" if decrease[f"is_stored{suffix}"] else "file"
+        at = format_instant(from_unix(decrease[f"observed_at{suffix}"]))
+        return f"{round_decimal(decrease[f'value{suffix}']):f} USD at {at} in the {where}"
+
+    fall = subtract(decrease["value_before"], decrease["value"])
     return UserError(
-        f"{history.slug} of {asset_id or 'all assets'} would fall from {before} ({places[0]}) to {after} ({places[1]}), "
-        f"by {subtract(values[0][0], values[1][0])}. Correct the file, or see the corrections of loans in the README of "
-        "the commands."
+        f"{history.slug} of {asset_id or 'all assets'} would fall from {moment('_before')} to {moment('')}, by {fall}. "
+        "Correct the file, or see the corrections of loans in the README of the commands."
     )
 
 

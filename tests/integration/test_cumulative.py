@@ -140,9 +140,9 @@ def test_an_import_that_would_fall_is_refused_with_the_difference(
     within = [(A, 1, "30"), (B, 1, "9"), (A, 2, "29.5")]
     after, before = [(A, 3, "19")], [(A, -9, "12"), (A, -6, "21")]
     for rows, reason in (
-        (within, f"of {A} would fall from 30 USD .* to 29.5 USD at .* by 0.5"),
-        (after, f"of {A} would fall from 20 USD .* by 1"),
-        (before, f"of {A} would fall from 21 USD .* by 1"),
+        (within, f"of {A} would fall from 30 USD .* in the file to 29.5 USD .* in the file, by 0.5"),
+        (after, f"of {A} would fall from 20 USD .* in the store to 19 USD .* in the file, by 1"),
+        (before, f"of {A} would fall from 21 USD .* in the file to 20 USD .* in the store, by 1"),
     ):
         with pytest.raises(UserError, match=reason):
             bring(store, tmp_path, *rows)
