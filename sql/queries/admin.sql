@@ -13,11 +13,6 @@ FROM system.tables
 WHERE database = currentDatabase()
 ORDER BY name
 
--- name: list_databases
--- The databases of the server.
-SELECT name
-FROM system.databases
-
 -- name: read_view_query
 -- The SELECT of a view.
 SELECT as_select AS query

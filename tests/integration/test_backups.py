@@ -74,7 +74,9 @@ def prices(store: Store) -> list[tuple[str, int, Decimal]]:
 
 def databases(store: Store) -> set[str]:
     """The databases of a store, and beside it."""
-    return {name for name in store.query("list_databases")["name"] if name.startswith(store.database)}
+    with client(replace(store._settings, clickhouse_database="default")) as own:
+        rows = own.query("SELECT name FROM system.databases").result_rows
+    return {name for (name,) in rows if name.startswith(store.database)}
 
 
 def answers(store: Store, now: int) -> dict[str, tuple[int, bytes]]:
