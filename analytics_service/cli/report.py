@@ -48,18 +48,23 @@ class Report:
 
 def collect_report(settings: Settings, now: datetime, bind: str | None = None) -> Report:
     """Check every part. `bind` is the HTTP service's address, if the operator named it."""
-    reached = attach(_with_source_of_service(settings))
+    service = _service(settings)
+    if service and settings.source is None:
+        # The source decides which snapshots are due.
+        settings = replace(settings, source=service.source)
+    reached = attach(settings)
     if reached is None:
         where = f"ClickHouse is not running in {settings.data_dir}"
         error = f"{where}; start it with `analytics-service up`, or set ANALYTICS_CLICKHOUSE_URL"
         report = Report(Status(now, error=error, answers=False))
     else:
         report = Report(_status(reached, now), address_of(reached), _sql_addresses(reached))
-    address, expected = expected_address(settings, bind)
+    address = http_address(settings, bind)
     alive = _answers(address, "/healthz") == _OK
-    ready = alive and _answers(address, "/readyz") == _OK
-    state = "ready" if ready else "not ready" if alive else "does not answer"
-    unserved = [] if ready or not expected else [f"the HTTP service {'is ' if alive else ''}{state} on {address}"]
+    state = "ready" if alive and _answers(address, "/readyz") == _OK else "not ready" if alive else "does not answer"
+    unserved = []
+    if state != "ready" and (bind or service):
+        unserved = [f"the HTTP service {'is ' if alive else ''}{state} on {address}"]
     return replace(report, status=replace(report.status, unserved=unserved), http=f"{state} on {address}")
 
 
@@ -80,21 +85,10 @@ def _sql_addresses(settings: Settings) -> Sequence[str]:
     return ()
 
 
-def expected_address(settings: Settings, bind: str | None) -> tuple[str, bool]:
-    """The address of the HTTP service, and whether it should run there: the operator named the address, or a command
-    that holds the data folder serves it."""
-    if bind is not None:
-        return bind, True
-    holder = _service(settings)
-    # The lock file of an earlier version has no bind.
-    return (holder.bind or settings.bind, True) if holder else (settings.bind, False)
-
-
-def _with_source_of_service(settings: Settings) -> Settings:
-    """The settings with the source of the running service, unless they name a source. The source decides which
-    snapshots are due, so the report must use the service's."""
-    holder = _service(settings)
-    return replace(settings, source=holder.source) if holder and settings.source is None else settings
+def http_address(settings: Settings, bind: str | None) -> str:
+    """The address of the HTTP service: as the operator named it, or where the holder of the data folder serves it."""
+    service = _service(settings)
+    return bind or (service.bind if service else "") or settings.bind
 
 
 def _service(settings: Settings) -> FolderHolder | None:

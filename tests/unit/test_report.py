@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click import unstyle
 
-from analytics_service.cli.report import Report, as_json, as_text, collect_report, expected_address
+from analytics_service.cli.report import Report, as_json, as_text, collect_report, http_address
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import SettingError
@@ -24,23 +24,23 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("analytics-service up --workers 3", ("127.0.0.1:8001", True)),
-        ("analytics-service serve", ("127.0.0.1:8001", True)),
-        ("analytics-service jobs run", ("127.0.0.1:8000", False)),
+        ("analytics-service up --workers 3", "127.0.0.1:8001"),
+        ("analytics-service serve", "127.0.0.1:8001"),
+        ("analytics-service jobs run", "127.0.0.1:8000"),
     ],
 )
 def test_the_http_service_is_expected_where_the_holder_of_the_folder_serves(
-    tmp_path: Path, command: str, expected: tuple[str, bool]
+    tmp_path: Path, command: str, expected: str
 ) -> None:
     folder = DataFolder(tmp_path)
     folder.create()
     settings = Settings(data_dir=tmp_path)
-    assert expected_address(settings, None) == ("127.0.0.1:8000", False)
+    assert http_address(settings, None) == "127.0.0.1:8000"
     lock = folder.lock(command, "127.0.0.1:8001")
     assert lock is not None
     try:
-        assert expected_address(settings, None) == expected
-        assert expected_address(settings, "127.0.0.1:9") == ("127.0.0.1:9", True)
+        assert http_address(settings, None) == expected
+        assert http_address(settings, "127.0.0.1:9") == "127.0.0.1:9"
     finally:
         os.close(lock)
 
@@ -120,7 +120,7 @@ def test_ages_are_shown_as_people_say_them(seconds: int, shown: str) -> None:
     prices = replace(STATUS.datasets[0], newest=NOON - timedelta(seconds=seconds), age_seconds=seconds)
     text = as_text(replace(REPORT, status=replace(STATUS, datasets=[prices])))
     (line,) = [line for line in text.splitlines() if line.startswith("prices")]
-    assert line.split("Z", 1)[1].split("   ")[0].strip() == shown
+    assert line.split("Z", 1)[1].strip().split("  ")[0] == shown
 
 
 def test_the_document_has_the_same_facts_under_names_that_stay() -> None:
