@@ -166,7 +166,7 @@ def _understood(content: Loaded) -> Iterator[str]:
         yield f"Assets: {_listed(symbols)}"
     if content.new:
         yield f"New assets: {_listed([f'{asset.id} ({asset.symbol})' for asset in content.new])}"
-    beside = dict.fromkeys(column for file in content.files for column in file.layout.beside)
+    beside = dict.fromkeys(column for file in content.files for column in file.mapping.beside)
     if beside:
         yield f"Skipped columns: {', '.join(beside)}. --candles imports them, at seconds within each interval."
     yield "First rows as stored:"

@@ -70,7 +70,7 @@ def load_history(store: Store | None, request: HistoryRequest, at: datetime, rep
     files = [open_file(path, request, at) for path in request.files]
     for file in files:
         reporter.stage(f"Reading {file.table.path.name}", file.table.size)
-        for rows, size in file.table.batches(file.layout.columns):
+        for rows, size in file.table.batches(file.mapping.columns):
             read_rows(file, rows, names)
             reporter.advance(size)
         _set_timestamps(file)
@@ -92,9 +92,9 @@ def load_history(store: Store | None, request: HistoryRequest, at: datetime, rep
 def _set_timestamps(file: ReadFile) -> None:
     """Set the second from which each value counts. UserError if the options leave it unclear."""
     request = file.request
-    stamp, interval = request.stamps.stamp or ("begin" if file.layout.page else None), request.stamps.interval
+    stamp, interval = request.stamps.stamp or ("begin" if file.mapping.page else None), request.stamps.interval
     path, is_candles = file.table.path, request.choice.candles
-    if file.layout.is_candle and file.style in (TimeStyle.CLOCK, TimeStyle.NUMBER) and stamp is None:
+    if file.mapping.is_candle and file.style in (TimeStyle.CLOCK, TimeStyle.NUMBER) and stamp is None:
         raise UserError(
             f"{path}: the time of a candle may be the beginning or the end of its interval, and its close is known "
             "only at the end. Add --stamp begin or --stamp end."
@@ -104,7 +104,7 @@ def _set_timestamps(file: ReadFile) -> None:
         raise UserError(f"{path}: --interval has no effect here. Add --stamp begin, or leave out --interval.")
     if is_needed and interval is None and any(rows.height for rows in file.good):
         begins = pl.concat([rows.select("asset", "begin") for rows in file.good])
-        interval = least_bucket(file.buckets) if file.layout.page else least_interval(begins, file.times.zone)
+        interval = least_bucket(file.buckets) if file.mapping.page else least_interval(begins, file.times.zone)
         if interval is None:
             raise UserError(f"{path} has only one time for each asset. Add the interval, such as --interval 1d.")
     now, zone = unix_second(file.at), file.times.zone

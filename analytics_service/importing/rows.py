@@ -66,7 +66,7 @@ class ReadFile:
     """
 
     table: SourceTable
-    layout: ColumnMapping
+    mapping: ColumnMapping
     request: HistoryRequest
     at: datetime
     times: TimeRules
@@ -83,27 +83,27 @@ class ReadFile:
 def open_file(path: Path, request: HistoryRequest, at: datetime) -> ReadFile:
     """A file with its column mapping; `at` is the present instant. UserError if its columns are invalid."""
     table = open_table(path, request.separator)
-    layout = map_columns(table, request.history, request.choice, percent=request.percent)
-    if layout.own:
-        return ReadFile(table, layout, request, at, TimeRules(), ValueRules())
+    mapping = map_columns(table, request.history, request.choice, percent=request.percent)
+    if mapping.own:
+        return ReadFile(table, mapping, request, at, TimeRules(), ValueRules())
     values = rules_of(request.history, comma=request.comma, percent=request.percent)
-    return ReadFile(table, layout, request, at, request.times, values)
+    return ReadFile(table, mapping, request, at, request.times, values)
 
 
 def read_rows(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> None:
     """Add the valid rows of a batch to the file. UserError for the first invalid row, unless they may be skipped."""
-    layout, request = file.layout, file.request
-    if layout.history is not None:
-        rows = rows.filter(pl.col(layout.history) == request.history.name)
+    mapping, request = file.mapping, file.request
+    if mapping.history is not None:
+        rows = rows.filter(pl.col(mapping.history) == request.history.name)
     _require_dollars(file, rows)
-    if layout.wide:
-        rows = rows.unpivot(layout.wide, index=["line", layout.time], variable_name=_WIDE, value_name=WIDE_VALUE)
-    parsed = parse_times(rows[layout.time], file.times).with_columns(
+    if mapping.wide:
+        rows = rows.unpivot(mapping.wide, index=["line", mapping.time], variable_name=_WIDE, value_name=WIDE_VALUE)
+    parsed = parse_times(rows[mapping.time], file.times).with_columns(
         rows["line"],
         _codes(file, rows, names).alias("asset"),
-        *(parse_values(rows[column], file.values).alias(name) for name, column in layout.values.items()),
+        *(parse_values(rows[column], file.values).alias(name) for name, column in mapping.values.items()),
     )
-    if layout.page:
+    if mapping.page:
         file.buckets.update(parsed["second"].drop_nulls())
     if file.style is None and parsed["style"].count():
         file.style = TimeStyle(parsed["style"].drop_nulls()[0])
@@ -113,27 +113,27 @@ def read_rows(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> None:
     if not is_good.all():
         _reject(file, rows.filter(~is_good), parsed.filter(~is_good), names)
         parsed = parsed.filter(is_good)
-    others = ["begin"] if request.stamps.stamp or layout.page or request.choice.candles else []
+    others = ["begin"] if request.stamps.stamp or mapping.page or request.choice.candles else []
     others += ["tick"] if (parsed["tick"] != 0).any() else []
     seconds = [pl.col(name).cast(pl.UInt32) for name in ("asset", *others)]
     file.good.append(
-        parsed.select(*seconds, pl.col("second").cast(pl.UInt32).alias("observed_at"), *layout.values, "line")
+        parsed.select(*seconds, pl.col("second").cast(pl.UInt32).alias("observed_at"), *mapping.values, "line")
     )
 
 
 def _codes(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> pl.Series | pl.Expr:
     """The asset code of each row; null for an unknown name. UserError if the name for all rows is unknown."""
-    layout = file.layout
-    column = _WIDE if layout.wide else layout.asset
+    mapping = file.mapping
+    column = _WIDE if mapping.wide else mapping.asset
     if column is None:
-        code, fault = (names.total, "") if layout.named is None else names.named(layout.named)
+        code, fault = (names.total, "") if mapping.named is None else names.named(mapping.named)
         if fault:
-            raise file.table.refused(None, None, layout.named, fault)
+            raise file.table.refused(None, None, mapping.named, fault)
         return pl.lit(code, pl.UInt32)
-    keys = [column, layout.symbol] if layout.symbol else [column]
+    keys = [column, mapping.symbol] if mapping.symbol else [column]
     distinct = rows.select(pl.col(keys).fill_null("")).unique(subset=[column], maintain_order=True)
     codes = [
-        names.total if layout.own and not name.strip() else names.named(name, *symbol).code
+        names.total if mapping.own and not name.strip() else names.named(name, *symbol).code
         for name, *symbol in distinct.iter_rows()
     ]
     codes_of = pl.Series(codes, dtype=pl.UInt32)
@@ -143,15 +143,15 @@ def _codes(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> pl.Series |
 def _checks(file: ReadFile) -> list[tuple[pl.Expr, str, str]]:
     """What holds for a valid row, the column that it is about, and the fault of other rows; it is empty for assets. The
     first fault of a row is reported."""
-    layout, history, values = file.layout, file.request.history, file.layout.values
+    mapping, history, values = file.mapping, file.request.history, file.mapping.values
     style_fault = f"is not a {file.style} as in earlier rows; use one style for all times"
     value_faults = value_fault(history, file.values)
     candle_fault = "is not between low and high; check which column is which"
     bounded = [name for name in ("open", "value") if "open" in values]
     return [
-        (pl.col("second").is_between(0, last_second(file.at)), layout.time, time_fault(file.times, file.at)),
-        (pl.col("style") == str(file.style), layout.time, style_fault),
-        (pl.col("asset").is_not_null(), _WIDE if layout.wide else layout.asset or "", ""),
+        (pl.col("second").is_between(0, last_second(file.at)), mapping.time, time_fault(file.times, file.at)),
+        (pl.col("style") == str(file.style), mapping.time, style_fault),
+        (pl.col("asset").is_not_null(), _WIDE if mapping.wide else mapping.asset or "", ""),
         *((valid_values(history, file.values, name), column, value_faults) for name, column in values.items()),
         *((pl.col(name).is_between("low", "high"), values[name], candle_fault) for name in bounded),
     ]
@@ -159,10 +159,10 @@ def _checks(file: ReadFile) -> list[tuple[pl.Expr, str, str]]:
 
 def _reject(file: ReadFile, rows: pl.DataFrame, parsed: pl.DataFrame, names: AssetNames) -> None:
     """Count empty and invalid rows. UserError for the first invalid row, unless they may be skipped."""
-    layout = file.layout
-    is_empty = pl.all_horizontal(map(is_missing, layout.values.values())) & parsed["second"].is_not_null()
-    if layout.count is not None:
-        is_empty |= pl.col(layout.count) == "0"
+    mapping = file.mapping
+    is_empty = pl.all_horizontal(map(is_missing, mapping.values.values())) & parsed["second"].is_not_null()
+    if mapping.count is not None:
+        is_empty |= pl.col(mapping.count) == "0"
     empty = rows.select(is_empty).to_series()
     file.empty += int(empty.sum())
     file.rejected += rows.height - int(empty.sum())
@@ -173,7 +173,7 @@ def _reject(file: ReadFile, rows: pl.DataFrame, parsed: pl.DataFrame, names: Ass
             (column, fault) for check, column, fault in _checks(file) if not values.select(check).item()
         )
         advice = fault or names.named(row[column] or "").fault
-        title = row[_WIDE] if layout.wide and column != layout.time else column
+        title = row[_WIDE] if mapping.wide and column != mapping.time else column
         refusal = file.table.refused(row["line"], title, row[column], advice)
         if not file.request.skip_invalid:
             raise refusal
@@ -182,7 +182,7 @@ def _reject(file: ReadFile, rows: pl.DataFrame, parsed: pl.DataFrame, names: Ass
 
 def _require_dollars(file: ReadFile, rows: pl.DataFrame) -> None:
     """UserError if a column says that prices are not in USD."""
-    for column in file.layout.quotes:
+    for column in file.mapping.quotes:
         foreign = rows.filter(~pl.col(column).str.strip_chars().str.to_lowercase().is_in(["", *DOLLARS]))
         if foreign.height:
             raise file.table.refused(foreign["line"][0], column, foreign[column][0], "is not USD; convert the values")
