@@ -32,7 +32,7 @@ _FIRST_ANSWER = 5.0
 _ALL_ANSWERS = 20.0
 _HTTP_ANSWER = 1.0
 _OK = http.client.OK
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_GIB = 2**30
 _HEADINGS = ("dataset", "newest snapshot", "age", "gaps, 24 h", "last error")
 
 
@@ -129,7 +129,7 @@ def _lines(report: Report) -> Iterator[str]:
     if status.reachable and report.sql:
         yield "SQL         " + "\n            ".join(report.sql)
     if disk := status.facts.disk:
-        yield f"Disk        {format_size(disk.free)} of {format_size(disk.total)} are left"
+        yield f"Disk        {disk.free / _GIB:,.1f} GiB of {disk.total / _GIB:,.1f} GiB are left"
     if report.http:
         yield f"HTTP        {report.http if report.http.startswith('ready') else _bad(report.http)}"
     for scheduler in status.facts.schedulers or ():
@@ -165,14 +165,6 @@ def _align(rows: list[tuple[str, ...]]) -> list[str]:
     """Rows as lines of aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-
-
-def format_size(count: int) -> str:
-    """Bytes in a binary unit, with at most four digits before the point."""
-    value, unit = float(count), 0
-    while value >= 1024 and unit < len(_UNITS) - 1:
-        value, unit = value / 1024, unit + 1
-    return f"{value:.1f} {_UNITS[unit]}" if unit else f"{count} B"
 
 
 def _age(seconds: int) -> str:

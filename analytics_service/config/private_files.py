@@ -25,16 +25,13 @@ class NewFile:
         self.file.close()
         self.part.replace(self._path)
 
-    def discard(self) -> None:
-        try:
-            self.file.close()
-        finally:
-            self.part.unlink(missing_ok=True)
-
     def __enter__(self) -> "NewFile":
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.discard()
+        try:
+            self.file.close()
+        finally:
+            self.part.unlink(missing_ok=True)
