@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import polars as pl
 
-from analytics_service.history.segments import UNIT, SegmentRange, bucket_candles, last_values, row_index
+from analytics_service.history.segments import UNIT, SegmentRange, bucket_candles, from_units, last_values, row_index
 from analytics_service.market.kinds import DECIMAL
 
 
@@ -45,7 +45,6 @@ NO_ENDS: Mapping[str, int] = {}
 _NEVER = 2**32
 _WIDE = pl.Int128()
 _TWO, _ONE, _ZERO = (pl.lit(number, dtype=_WIDE) for number in (2, 1, 0))
-_SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
 # The greatest number that fits, as a multiple of 10^-18.
 _GREATEST = pl.lit(10**38 - 1, dtype=_WIDE)
 
@@ -119,7 +118,7 @@ def sum_by_bucket(
     all_sums = starts.to_frame().join(sums, on="start", how="left", maintain_order="left")
     if fill is not Fill.LAST:
         all_sums = all_sums.with_columns(pl.when(pl.col("start") < until).then("v"))
-    return all_sums.select(v=pl.col("v").cast(pl.Decimal(38, 0)) * _SMALLEST)
+    return all_sums.select(v=from_units(pl.col("v")))
 
 
 def difference(after: pl.Series, before: pl.Series) -> pl.Series:
@@ -129,7 +128,7 @@ def difference(after: pl.Series, before: pl.Series) -> pl.Series:
     """
     change = pl.DataFrame([(after.to_physical() - before.to_physical()).alias("change")])
     fitting = pl.when(pl.col("change").is_between(-_GREATEST, _GREATEST)).then("change")
-    return change.select(fitting.cast(pl.Decimal(38, 0)) * _SMALLEST).to_series()
+    return change.select(from_units(fitting)).to_series()
 
 
 def _starts(begins: Sequence[int], ends: Sequence[int]) -> list[int]:
@@ -217,7 +216,7 @@ def _quotient() -> pl.Expr:
     left = parts % seconds * _TWO - seconds
     up = (left > _ZERO) | ((left == _ZERO) & (fraction % _TWO != _ZERO))
     mean = pl.col("units") // seconds * UNIT + fraction + up.cast(_WIDE)
-    return mean.cast(pl.Decimal(38, 0)) * _SMALLEST
+    return from_units(mean)
 
 
 _QUOTIENT = _quotient()

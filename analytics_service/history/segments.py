@@ -28,8 +28,9 @@ _COLUMNS = {
     "rest": pl.Int128(),
 }
 _REST = pl.exclude("series", "last_at")
-# A whole unit as a multiple of 10^-18.
+# A whole unit as a multiple of 10^-18, and the reverse.
 UNIT = pl.lit(10**18, dtype=pl.Int128())
+_SMALLEST = pl.lit("0.000000000000000001").cast(DECIMAL)
 # Bytes of a string's view in a column.
 _VIEW = 16
 # Bytes of a row with all columns, without the characters of `close`.
@@ -212,6 +213,11 @@ def _with_gaps(rows: pl.DataFrame) -> pl.DataFrame:
         units=pl.col("units").cast(pl.Int128) + gap_units + (pl.col("rest").cast(pl.Int128) + gap_rest) // UNIT,
         rest=((pl.col("rest").cast(pl.Int128) + gap_rest) % UNIT).cast(pl.UInt64),
     )
+
+
+def from_units(numbers: pl.Expr) -> pl.Expr:
+    """Multiples of 10^-18 as decimals. Numbers of more than 38 digits raise an InvalidOperationError."""
+    return numbers.cast(pl.Decimal(38, 0)) * _SMALLEST
 
 
 def row_index(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:

@@ -21,9 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import ipc, parquet
 
-from analytics_service.errors import ParameterInvalid
 from analytics_service.history.formats import FORMATS
-from analytics_service.history.formats.base import Points, shorten_digits
+from analytics_service.history.formats.base import Points
 from analytics_service.history.formats.csv import times
 from tests import oracle
 
@@ -271,15 +270,6 @@ def test_times_have_the_zones_offset(zone: str, draw: random.Random) -> None:
 def test_offsets_of_long_ago_are_rounded_to_minutes_and_the_instant_is_exact() -> None:
     """Monrovia was 44 minutes and 30 seconds behind UTC."""
     assert times([0, 45], ZoneInfo("Africa/Monrovia")) == ["1969-12-31T23:16:00-00:44", "1969-12-31T23:16:45-00:44"]
-
-
-@pytest.mark.parametrize("name", ["arrow", "parquet"])
-def test_a_value_that_is_rounded_beyond_the_numbers_of_binary_formats_is_refused(name: str) -> None:
-    values = shorten_digits(pl.DataFrame({"v": ["99999999999999999999.9"]}), 7)
-    assert values["v"].to_list() == ["1" + "0" * 20]
-    with pytest.raises(ParameterInvalid, match="ask for more digits") as caught:
-        FORMATS[name].encode(Points([BEGIN], ["token;a"], values, single=False))
-    assert caught.value.parameter == "digits"
 
 
 @pytest.mark.parametrize("name", ["arrow", "parquet"])

@@ -7,7 +7,6 @@ from io import BytesIO
 import polars as pl
 from polars import CompatLevel
 
-from analytics_service.errors import ParameterInvalid
 from analytics_service.history.formats.base import COUNT, Format, Points
 from analytics_service.history.segments import row_index
 from analytics_service.market.kinds import DECIMAL
@@ -44,20 +43,13 @@ def table(points: Points) -> pl.DataFrame:
     """A row for each point, series by series, with the columns t, asset_id, symbol, and the points' columns.
 
     Times are in milliseconds, Parquet's coarsest unit; values are decimal128(38, 18); ids and symbols are dictionaries,
-    and null for a sum over assets. Raises ParameterInvalid if rounding to `digits` makes a value 10^20, which has a
-    digit too many.
+    and null for a sum over assets.
     """
     ids = tuple(None if asset_id == TOTAL else asset_id for asset_id in points.ids)
     symbols = tuple(points.symbols.get(asset_id) if asset_id is not None else None for asset_id in ids)
     begins = (pl.Series("t", points.begins, dtype=pl.Int64) * 1000).cast(_TIME)
     count = len(begins)
-    try:
-        numbers = [column.cast(_type(column.name)) for column in points.values.get_columns()]
-    except pl.exceptions.InvalidOperationError:
-        raise ParameterInvalid(
-            "digits",
-            "rounds a value up to 10^20, which decimal128(38, 18) cannot hold; ask for more digits, or json",
-        ) from None
+    numbers = [column.cast(_type(column.name)) for column in points.values.get_columns()]
     # Gathering rows clears the bytes under nulls, so that equal pages have equal bytes.
     rows = pl.int_range(len(points.values), eager=True)
     numbers = [column[rows] for column in numbers]

@@ -6,77 +6,51 @@ from datetime import UTC, tzinfo
 
 import polars as pl
 
-# A number of this many digits, plus 1, fits 64 bits.
+from analytics_service.errors import ParameterInvalid
+from analytics_service.history.segments import from_units
+from analytics_service.market.kinds import DECIMAL
+
 MAX_DIGITS = 18
-_DIGITS = (
-    pl.col("decimal")
-    .str.strip_prefix("-")
-    .str.replace(".", "", literal=True)
-    .str.strip_chars_start("0")
-    .alias("digits")
-)
 # The column with the number of observations; all others are values.
 COUNT = "n"
 _PLAIN = pl.col("value").cast(pl.String).str.strip_chars_end("0").str.strip_chars_end(".")
 
 
 def shorten_digits(values: pl.DataFrame, digits: int | None) -> pl.DataFrame:
-    """The values with at most `digits` significant digits, as decimal strings; unchanged for None. Counts stay."""
+    """The values rounded to `digits` significant digits, half to even; unchanged for None. Counts stay.
+
+    Raises ParameterInvalid if a value becomes 10^20, which has a digit too many.
+    """
     if digits is None:
         return values
-    return values.with_columns(
-        round_digits(decimal_strings(column), digits) for column in values if column.name != COUNT
-    )
+    columns = [name for name in values.columns if name != COUNT]
+    try:
+        return values.with_columns(_rounded(values[name].cast(DECIMAL), digits) for name in columns)
+    except pl.exceptions.InvalidOperationError:
+        raise ParameterInvalid("digits", "rounds a value up to 10^20, which is too large; use more digits") from None
 
 
-def round_digits(values: pl.Series, digits: int) -> pl.Series:
-    """Decimal strings or nulls with at most `digits` (1 to 18) significant digits, rounded half to even. Results are
-    plain decimals (rule 2.7, plain decimals)."""
-    # Strings of at most `digits` characters need no rounding.
-    long = (values.str.len_bytes() > digits).fill_null(False)
-    if not long.any():
-        return values
-    frame = pl.DataFrame({"row": long.arg_true(), "decimal": values.filter(long)})
-    cut = frame.with_columns(_PLACES, _DIGITS).with_columns(
-        kept=pl.col("digits").str.head(digits), rest=pl.col("digits").str.slice(digits)
-    )
-    cut = cut.filter(pl.col("rest") != "")
-    if not cut.height:
-        return values
-    return values.clone().scatter(cut["row"], cut.with_columns(_ROUNDED, _LEFT).select(_PLAIN_DIGITS).to_series())
+def _rounded(values: pl.Series, digits: int) -> pl.Series:
+    # Polars' own rounding to significant digits does not always round half to even.
+    numbers = values.to_physical()
+    sizes = numbers.abs().cast(pl.String).str.len_bytes().cast(pl.Int64)
+    units = _POWERS.gather((sizes - digits).clip(0))
+    return pl.DataFrame({"number": numbers, "unit": units}).select(_ROUNDED.alias(values.name)).to_series()
 
 
-def _length(column: pl.Expr) -> pl.Expr:
-    return column.str.len_bytes().cast(pl.Int64)
+def _nearest() -> pl.Expr:
+    """The multiple of `unit` nearest to `number` (both times 10^18), or of two the even one."""
+    number, unit = pl.col("number").abs(), pl.col("unit")
+    kept, rest = number // unit, number % unit
+    # Twice the rest may exceed 128 bits.
+    is_half, is_above = rest == unit - rest, rest > unit - rest
+    nearest = (kept + (is_above | (is_half & (kept % 2 == 1))).cast(pl.Int128)) * unit
+    return from_units(nearest * pl.col("number").sign())
 
 
-def _up() -> pl.Expr:
-    """1 where the last kept digit is rounded up (above a half, or at a half after an odd digit), else 0."""
-    rest = pl.col("rest")
-    odd = pl.col("kept").str.tail(1).is_in(["1", "3", "5", "7", "9"])
-    # Digits after a decimal point sort as strings in the order of their fractions.
-    return (pl.when(odd).then(rest >= "5").otherwise(rest.str.strip_chars_end("0") > "5")).cast(pl.Int64)
-
-
-def _plain() -> pl.Expr:
-    """The number in `rounded` with its last `left` digits after the point, without trailing zeros there."""
-    number, left = pl.col("rounded"), pl.col("left")
-    integer = number.str.pad_end(_length(number) - left.clip(upper_bound=0), "0")
-    # At least one digit before the point.
-    padded = number.str.zfill(left.clip(0) + 1)
-    point = _length(padded) - left.clip(0)
-    fractional = padded.str.head(point) + "." + padded.str.slice(point)
-    fractional = fractional.str.strip_chars_end("0").str.strip_chars_end(".")
-    sign = pl.when(pl.col("decimal").str.starts_with("-")).then(pl.lit("-")).otherwise(pl.lit(""))
-    return sign + pl.when(left > 0).then(fractional).otherwise(integer)
-
-
-# Built once, because building expressions is slow. `places` counts digits after the point; `digits` has all digits
-# without leading zeros.
-_PLACES = (_length(pl.col("decimal")) - pl.col("decimal").str.find(".", literal=True) - 1).fill_null(0).alias("places")
-_ROUNDED = (pl.col("kept").cast(pl.Int64) + _up()).cast(pl.String).alias("rounded")
-_LEFT = (pl.col("places") - _length(pl.col("rest"))).alias("left")
-_PLAIN_DIGITS = _plain()
+# Built once, because building expressions is slow.
+_ROUNDED = _nearest()
+_POWERS = pl.Series([10**power for power in range(38)], dtype=pl.Int128)
 
 
 @dataclass(frozen=True, slots=True)
