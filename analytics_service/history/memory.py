@@ -3,7 +3,6 @@
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from math import inf
 from typing import NamedTuple
@@ -42,6 +41,12 @@ class _Load(NamedTuple):
     def key(self) -> _Key:
         return _Key(self.pinned.history.name, self.month)
 
+    @property
+    def end(self) -> int:
+        """The end of the month's closed 15min rollups, unix seconds."""
+        closed = floor_to_width(self.pinned.newest + 1, FIFTEEN_MINUTES)
+        return max(self.month, min(next_month(self.month), closed))
+
 
 class Memory:
     """At most `limit` bytes of segments; the least recently used are evicted. A limit of 0 caches nothing.
@@ -65,8 +70,8 @@ class Memory:
         self._largest: dict[str, int] = {}
         # When failed months may be loaded again.
         self._not_before: dict[_Key, float] = {}
-        self._queue: deque[_Load] = deque()
-        self._loading: _Load | None = None
+        # The last is the next to load.
+        self._queue: dict[_Key, _Load] = {}
         self._thread: threading.Thread | None = None
 
     def renew(self, pinned: PinnedHistory, start: int) -> None:
@@ -114,34 +119,20 @@ class Memory:
             months.append(month_start(months[-1] - 1))
         with self._lock:
             if pinned.ids and self.limit:
-                self._enqueue(_Load(pinned, month, on_demand=False) for month in months)
+                self._enqueue(_Load(pinned, month, on_demand=False) for month in reversed(months))
 
     def wait(self, seconds: float | None = None) -> None:
         """Return when the queue is empty, or after this many seconds."""
         if thread := self._thread:
             thread.join(seconds)
 
-    def _enqueue(self, loads: Iterable["_Load"]) -> None:
-        """Queue loads, on-demand loads first. A month that is being loaded is not queued again."""
-        pending = {(load.key, load.pinned.generation): load for load in (*filter(None, [self._loading]), *self._queue)}
+    def _enqueue(self, loads: Iterable[_Load]) -> None:
         for load in loads:
-            queued = pending.get((load.key, load.pinned.generation))
-            if queued and (queued is self._loading or queued.on_demand or not load.on_demand):
-                continue
-            if queued:
-                self._queue.remove(queued)
-            (self._queue.appendleft if load.on_demand else self._queue.append)(load)
+            self._queue.pop(load.key, None)
+            self._queue[load.key] = load
         if self._queue and self._thread is None:
-            self._start()
-
-    def _start(self) -> None:
-        thread = threading.Thread(target=self._run, name="history", daemon=True)
-        try:
+            thread = threading.Thread(target=self._run, name="history", daemon=True)
             thread.start()
-        except RuntimeError as error:
-            # The system has no thread left. Pages are read from the store, and the next page tries again.
-            log.warning("History is not cached for now: %s", error)
-        else:
             self._thread = thread
 
     def _run(self) -> None:
@@ -164,8 +155,7 @@ class Memory:
 
     def _load(self, load: _Load) -> None:
         """Cache a month's closed 15min rollups. If there are too many, they are not read."""
-        pinned, month = load.pinned, load.month
-        end = max(month, min(next_month(month), floor_to_width(pinned.newest + 1, FIFTEEN_MINUTES)))
+        pinned, month, end = load.pinned, load.month, load.end
         most = self.limit // ROW_BYTES
         if pinned.count_rollups(month, end, most + 1) > most:
             with self._lock:
@@ -173,18 +163,21 @@ class Memory:
         else:
             self.put(pinned, month, pinned.segment(pinned.ids, range(month, max(end, month + 1), FIFTEEN_MINUTES), end))
 
-    def _next(self) -> "_Load | None":
+    def _next(self) -> _Load | None:
+        """The next load that is still needed; None ends the thread."""
         with self._lock:
-            self._loading = None
-            while self._queue and self._loading is None:
-                load = self._queue.popleft()
-                room = self.limit - self._segments.currsize - self._largest.get(load.pinned.history.name, 0)
-                is_wanted = load.on_demand or (room >= 0 and load.key not in self._segments)
-                if is_wanted and self._is_due(load.key):
-                    self._loading = load
-            if self._loading is None:
-                self._thread = None
-            return self._loading
+            while self._queue:
+                _, load = self._queue.popitem()
+                if self._is_needed(load) and self._is_due(load.key):
+                    return load
+            self._thread = None
+            return None
+
+    def _is_needed(self, load: _Load) -> bool:
+        """Whether memory lacks a part of the month, and has room for it or a page needs it."""
+        cached = self._segments.get(load.key)
+        room = self.limit - self._segments.currsize - self._largest.get(load.pinned.history.name, 0)
+        return (cached is None or cached.end < load.end) and (load.on_demand or room >= 0)
 
     def _refuse(self, key: _Key) -> None:
         """Evict a month and never load it again: it has outgrown memory, and months only grow."""

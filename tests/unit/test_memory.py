@@ -21,9 +21,9 @@ MONTHS = [1735689600, 1738368000, 1740787200, 1743465600]
 NOTHING: Any = None
 
 
-def frame(begin: int) -> Segment:
+def frame(begin: int, end: int = 0) -> Segment:
     rows = pl.DataFrame({"key": [1], "count": [1]}, schema={"key": pl.Int64, "count": pl.UInt32})
-    return Segment(["token;a"], begin, next_month(begin), rows)
+    return Segment(["token;a"], begin, end or next_month(begin), rows)
 
 
 SIZE = frame(0).size
@@ -133,6 +133,14 @@ def test_what_a_page_lacked_makes_others_give_way_unless_its_months_do_not_fit_t
     assert there(memory, own) == MONTHS[2:]
 
 
+def test_a_month_is_loaded_again_only_if_it_has_more_rollups() -> None:
+    memory, own = memory_of(10 * SIZE, MONTHS[2])
+    memory.put(own, MONTHS[3], frame(MONTHS[3], MONTHS[3] + 900))
+    memory.load(own, MONTHS[2:], 0)
+    memory.wait()
+    assert own.made == [MONTHS[3]]
+
+
 def test_a_month_with_too_many_rollups_is_not_loaded_and_not_asked_for_again() -> None:
     memory, own = memory_of(10 * ROW_BYTES)
     own.counts.update({MONTHS[3]: 11, MONTHS[2]: 10})
@@ -148,7 +156,8 @@ def test_a_month_with_too_many_rollups_is_not_loaded_and_not_asked_for_again() -
 
 
 def test_a_month_that_outgrows_memory_is_evicted() -> None:
-    memory, own = memory_of(10 * ROW_BYTES, *MONTHS[2:])
+    memory, own = memory_of(10 * ROW_BYTES, MONTHS[2])
+    memory.put(own, MONTHS[3], frame(MONTHS[3], MONTHS[3] + 900))
     own.counts[MONTHS[3]] = 11
     memory.load(own, MONTHS[3:], 1)
     memory.wait()
