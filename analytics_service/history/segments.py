@@ -130,34 +130,33 @@ def last_values(parts: Sequence[SegmentRange], ids: Sequence[str], instants: Seq
     size = len(instants) * len(ids)
     if not parts or not size:
         return pl.DataFrame({"value": _NO_VALUE.new_from_index(0, size), "second": _NO_SECOND.new_from_index(0, size)})
-    bases = parts[0].segment.bases(ids)
-    ascending = sorted(bases)
-    stops = [0, *(bisect_right(instants, part.end) for part in parts)]
+    bases = pl.Series(parts[0].segment.bases(ids))
+    ascending, times = bases.sort(), pl.Series("before", instants, dtype=pl.Int64)
+    # Each part has a block of the instants.
+    blocks = [*pairwise((0, *(bisect_right(instants, part.end) for part in parts)))]
     searches = [
-        _preceding(part.segment, ascending, instants[begin:stop])
-        for part, (begin, stop) in zip(parts, pairwise(stops), strict=True)
-        if begin < stop
+        _preceding(part.segment, ascending, times[start:stop])
+        for part, (start, stop) in zip(parts, blocks, strict=True)
+        if start < stop
     ]
     # Starting a query takes as long as the search, and so does optimizing it. The default engine takes longer.
     rows = pl.concat(searches).collect(engine="in-memory", optimizations=_AS_IT_IS)
     value, key = rows["close"], rows["key"]
     series, instant = row_index(len(ids), len(instants))
-    if len(searches) > 1 or bases != ascending:
-        # Each search has a block of instants, and in it the series in ascending order.
-        blocks = [range(begin, stop) for begin, stop in pairwise(stops)]
-        first = [number + block.start * (len(ids) - 1) for block in blocks for number in block]
-        widths = [len(block) for block in blocks for _ in block]
-        ranks = {base: rank for rank, base in enumerate(ascending)}
-        rank = pl.Series([ranks[base] for base in bases], dtype=pl.UInt32)[series]
-        row = pl.Series(first, dtype=pl.UInt32)[instant] + pl.Series(widths, dtype=pl.UInt32)[instant] * rank
+    if len(searches) > 1 or not bases.equals(ascending):
+        # The rows of a block have the series in ascending order.
+        first = [start * (len(ids) - 1) + number for start, stop in blocks for number in range(start, stop)]
+        widths = [stop - start for start, stop in blocks for _ in range(start, stop)]
+        rank = bases.rank("ordinal") - 1
+        row = pl.Series(first, dtype=pl.UInt32)[instant] + pl.Series(widths, dtype=pl.UInt32)[instant] * rank[series]
         value, key = value.rechunk()[row], key.rechunk()[row]
-    return pl.DataFrame([value.alias("value"), (key - pl.Series(bases)[series]).alias("second")])
+    return pl.DataFrame([value.alias("value"), (key - bases[series]).alias("second")])
 
 
-def _preceding(segment: Segment, bases: Sequence[int], instants: Sequence[int]) -> pl.LazyFrame:
+def _preceding(segment: Segment, bases: pl.Series, instants: pl.Series) -> pl.LazyFrame:
     """The row before each instant in each series, series by series. Bases and instants must ascend."""
     series, instant = row_index(len(bases), len(instants))
-    keys = (pl.Series(bases)[series] + pl.Series(instants, dtype=pl.Int64)[instant]).to_frame("before").lazy()
+    keys = (instants[instant] + bases[series]).to_frame().lazy()
     return keys.join_asof(
         segment.closes,
         left_on="before",
@@ -220,15 +219,9 @@ def from_units(numbers: pl.Expr) -> pl.Expr:
     return numbers.cast(pl.Decimal(38, 0)) * _SMALLEST
 
 
+@lru_cache(maxsize=16)
 def row_index(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
     """For a table of `outer` rows of `inner` values: the row and the column of each value, as numbers from 0."""
-    # A taller table begins with the same indices, so only heights of powers of two are cached.
-    rows, columns = _row_index(1 << max(outer - 1, 0).bit_length(), inner)
-    return rows.head(outer * inner), columns.head(outer * inner)
-
-
-@lru_cache(maxsize=8)
-def _row_index(outer: int, inner: int) -> tuple[pl.Series, pl.Series]:
     slot = pl.int_range(outer * inner, eager=True, dtype=pl.UInt32)
     return slot // inner, slot % inner
 
