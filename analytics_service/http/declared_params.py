@@ -41,9 +41,6 @@ def parse_params(
     declared = [param.name for param in in_query]
     for unknown in (name for name in raw if name not in declared):
         allowed = f"this path takes {', '.join(declared)}" if declared else "this path takes none"
-        # Some clients write lists like this: asset_ids[]=A&asset_ids[]=B.
-        if (name := unknown.partition("[")[0]) in declared:
-            allowed = f"give {name} once, without brackets, and write commas between values"
         raise RequestError("query_parameter_unknown", f"Query parameter {shorten(unknown)} is unknown: {allowed}.")
     for param in in_query:
         if (param.required or param.alternative) and not any(
@@ -70,22 +67,10 @@ def _value(param: Param, raw: Mapping[str, list[str]]) -> Any:
         raise RequestError("query_parameter_invalid", f"Give only one of {both}.")
     if len(values) > 1:
         times = f"{len(values)} times, as {shorten(', '.join(values))}"
-        commas = ", with commas between values" if _is_list(param, values) else ""
-        raise RequestError(
-            "query_parameter_invalid", f"Query parameter {param.name} was given {times}: give it once{commas}."
-        )
+        raise RequestError("query_parameter_invalid", f"Query parameter {param.name} was given {times}: give it once.")
     try:
         return param.parse(values[0])
     except ValueError as error:
         raise RequestError(
             "query_parameter_invalid", f"Query parameter {param.name}={shorten(values[0])}: {error}."
         ) from None
-
-
-def _is_list(param: Param, values: Sequence[str]) -> bool:
-    """Whether the parameter accepts these values as one list."""
-    try:
-        param.parse(",".join(values))
-    except ValueError:
-        return False
-    return True
