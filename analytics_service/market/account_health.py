@@ -89,21 +89,15 @@ def _weight(group: Group, rules: Rules) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """An account's health. Without debt, base and result are infinite and boost is 0."""
+    """An account's health. Without debt, base and result are infinite and boost is 0. All are None if health cannot be
+    computed: a debt has no price, collateral has lost its price, or there is debt and a stake has lost its price."""
 
-    base: Annotated[Decimal, Ratio("Value of collateral, times its liquidation LTV, divided by value of debt")]
-    boost: Annotated[Decimal, Ratio("Increase by staked protocol token")]
+    base: Annotated[Decimal | None, Ratio("Value of collateral, times its liquidation LTV, divided by value of debt")]
+    boost: Annotated[Decimal | None, Ratio("Increase by staked protocol token")]
 
     @property
-    def result(self) -> Decimal:
-        return EXACT.add(self.base, self.boost)
-
-
-class UnknownHealth:
-    """Health that cannot be computed: a debt has no price, collateral has lost its price, or there is debt and a stake
-    has lost its price."""
-
-    base = boost = result = None
+    def result(self) -> Decimal | None:
+        return None if self.base is None or self.boost is None else EXACT.add(self.base, self.boost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +124,9 @@ class AccountValues:
             return None
         return self.debt if side == "debt" else self.collateral
 
-    def health(self, config: GlobalConfig) -> Health | UnknownHealth:
+    def health(self, config: GlobalConfig) -> Health:
         if self.hidden & {"collateral", "debt"} or (self.hidden and self.debt):
-            return UnknownHealth()
+            return Health(None, None)
         return account_health(self.collaterals, self.debt, self.staked, config)
 
 

@@ -15,7 +15,6 @@ from analytics_service.market.account_health import (
     Group,
     Health,
     Rules,
-    UnknownHealth,
     account_values,
     unit_of,
 )
@@ -135,7 +134,7 @@ class BorrowAccount:
         return account_values((group, unit_of(group, context, context.prices), amount) for group, amount in items)
 
     @property
-    def health(self) -> Health | UnknownHealth:
+    def health(self) -> Health:
         return self.values.health(self.context.config)
 
 

@@ -36,7 +36,7 @@ _DEBTS = (
 ACCOUNT_HEALTH = Shape.of(
     "AccountHealth",
     "Health of a borrow account: Infinity without debt, null if the price of a debt, collateral or stake is unknown.",
-    *(replace(field, optional=True) for field in declared(Health, of=HEALTH)),
+    *declared(Health, of=HEALTH),
     Field("result", HEALTH, "Sum of base and boost. Below 1 the account can be liquidated.", optional=True),
 )
 BORROW_ACCOUNT = Shape.of(
