@@ -11,9 +11,7 @@ from analytics_service.market.receipts import with_receipt_prices
 from analytics_service.market.supply import lent_first, market_values
 from analytics_service.store.commits import Appended, Commit
 from analytics_service.store.datasets.assets import read_assets
-from analytics_service.store.datasets.histories import UTILIZATION
 from analytics_service.store.datasets.markets import (
-    ADDING_UP,
     market_rows,
     protocol_metrics,
     unvalued_assets,
@@ -31,7 +29,7 @@ def collect(context: JobContext) -> Commit:
     """
     collected = [_snapshot(context, at) for at in context.instants]
     snapshots, instants = [snapshot for snapshot, _ in collected], [unix_second(at) for at in context.instants]
-    stored = read_around(context.store, (*ADDING_UP, UTILIZATION), instants[0], instants[-1] + 1)
+    stored = read_around(context.store, instants[0], instants[-1] + 1)
     stored = stored.filter(~pl.col("observed_at").is_in(instants))
     observed = (frame for snapshot, unvalued in collected for frame in (snapshot.observations, unvalued))
     zeros = _priced_zeros(context, vanished_assets(pl.concat([stored, *observed])))

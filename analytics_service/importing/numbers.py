@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import polars as pl
 
-from analytics_service.market.kinds import DECIMAL, LOWEST_RATE, RATE_LIMIT, Rate
-from analytics_service.store.datasets.histories import NET_TVL, UTILIZATION, History
+from analytics_service.market.kinds import DECIMAL, LOWEST_RATE, RATE_LIMIT, Rate, Ratio
+from analytics_service.store.datasets.histories import History
 
 # Spellings of a missing value, in lower case.
 NO_VALUE = ("", "null", "n/a", "nan", "\\n", ".")
@@ -29,7 +29,7 @@ def rules_of(history: History, *, comma: bool, percent: bool) -> ValueRules:
 
 def may_be_percent(history: History) -> bool:
     """Whether values of a history are rates or ratios."""
-    return isinstance(history.kind, Rate) or history is UTILIZATION
+    return isinstance(history.kind, (Rate, Ratio))
 
 
 def is_missing(column: str) -> pl.Expr:
@@ -74,6 +74,6 @@ def value_fault(history: History, rules: ValueRules) -> str:
 
 def _lowest(history: History) -> Decimal | None:
     """The lowest value of a history; None if it has none."""
-    if history is NET_TVL:
+    if history.signed:
         return None
     return LOWEST_RATE if isinstance(history.kind, Rate) else Decimal(0)

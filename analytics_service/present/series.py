@@ -3,10 +3,13 @@
 import orjson
 
 from analytics_service.history.grid import Period
+from analytics_service.market.kinds import Rate, Ratio
 from analytics_service.present.json_schema import or_null, schema_of
 from analytics_service.present.renderings import ASSET_SPEC, DECIMAL, NUMBER, STRING, word
 from analytics_service.present.shapes import Field, Many, Node, OneOf, Rendering, Shape
+from analytics_service.store.datasets.histories import HISTORIES
 
+_FRACTIONS = ", ".join(history.slug for history in HISTORIES if isinstance(history.kind, (Rate, Ratio)))
 _VALUES = Many(Rendering(or_null(schema_of(DECIMAL)), DECIMAL.json))
 VALUE_POINT = Shape.of(
     "Point",
@@ -15,8 +18,8 @@ VALUE_POINT = Shape.of(
     Field(
         "v",
         DECIMAL,
-        "By default the last observation before the bucket's end; `agg` chooses another value. Null if there is none. "
-        "In USD; APRs and utilization are fractions.",
+        f"By default the last observation before the bucket's end; `agg` chooses another value. Null if there is none. "
+        f"In USD; values of {_FRACTIONS} are fractions.",
         optional=True,
     ),
 )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from analytics_service.market.kinds import ColumnType, PriceType, Rate, Ratio
+from analytics_service.market.kinds import ColumnType, Number, PriceType, Rate, Ratio, Usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +18,20 @@ class History:
     """A kind of history: rows of the tables `observation` and `rollup`, and a view of its name for people.
 
     `value` names the view's column of values, `kind` is their column type, and `meaning` describes a value, with its
-    unit. Values of a `cumulative` history never decrease. `by_asset` is the path of a series for each asset, `total`
-    the path of the single series over all assets, which has an empty asset id. A history without paths has only this.
+    unit. Values of a `cumulative` history never decrease, and those of a `signed` one may be negative. `by_asset` is
+    the path of a series for each asset, `total` the path of the single series over all assets, which has an empty asset
+    id. A history without paths has only this.
     """
 
     name: str
     dataset: str
     meaning: str
     value: str = "usd"
-    kind: ColumnType = field(default_factory=Ratio)
+    kind: ColumnType = field(default_factory=Usd)
     by_asset: HistoryRoute | None = None
     total: HistoryRoute | None = None
     cumulative: bool = False
+    signed: bool = False
 
     @property
     def slug(self) -> str:
@@ -103,6 +105,7 @@ NET_TVL = History(
     "markets",
     "The total value locked less the USD value of all debt",
     total=HistoryRoute("/markets/history/net-tvl", "History of the total value locked less debt, in USD."),
+    signed=True,
 )
 DEPOSITS = History(
     "deposits_usd",
@@ -127,6 +130,7 @@ UTILIZATION = History(
     "markets",
     "Debt divided by the principal owed to lenders, as a fraction: 0.5 means 50 %",
     value="ratio",
+    kind=Ratio(),
     by_asset=HistoryRoute("/markets/history/utilization", "History of debt divided by deposits."),
 )
 DEBT_AT_RISK = History(
@@ -142,6 +146,7 @@ ACCOUNTS_AT_RISK = History(
     "positions",
     "Number of borrow accounts whose health is below 1.1",
     value="accounts",
+    kind=Number(),
     total=HistoryRoute(
         "/analytics/market/history/accounts-at-risk", "History of the number of accounts with a health below 1.1."
     ),
@@ -180,9 +185,11 @@ HISTORIES = (
     LIQUIDATABLE_DEBT,
     BAD_DEBT,
 )
-# Totals in USD that are observed, and histories by asset whose values add up to a total at each snapshot of markets.
+# Totals in USD that are observed.
 TOTALS = tuple(history for history in HISTORIES if history.value == "usd" and (history.total or not history.by_asset))
-SUMMED = (DEPOSITS, COLLATERAL, DEBT)
+# Histories by asset of each snapshot of markets; if in USD, their values add up to a total.
+OF_MARKETS = tuple(history for history in HISTORIES if history.dataset == "markets" and history.by_asset)
+SUMMED = tuple(history for history in OF_MARKETS if isinstance(history.kind, Usd))
 
 
 def names_of(dataset: str) -> list[str]:

@@ -27,6 +27,7 @@ from analytics_service.store.datasets.histories import (
     DEPOSITS,
     LIQUIDATABLE_DEBT,
     NET_TVL,
+    OF_MARKETS,
     SUMMED,
     TVL,
     UTILIZATION,
@@ -42,8 +43,6 @@ _DEBT = SnapshotTable("market_debt", "markets", {**_KEY, **columns_of(DebtMarket
 CONFIG = SnapshotTable("market_config", "markets", columns_of(GlobalConfig))
 _ORACLE = kinds.PriceType("USD per standard unit: the last oracle price at the snapshot")
 _PRICE = SnapshotTable("market_price", "markets", {**_KEY, "price": _ORACLE}, ("asset_id",))
-# The total, and the histories that add up to it.
-ADDING_UP = (TVL, *SUMMED)
 
 
 def market_rows(markets: Iterable[Market], config: GlobalConfig, prices: Prices) -> SnapshotRows:
@@ -141,17 +140,18 @@ def _summed(values: Mapping[str, MarketValues]) -> dict[History, Mapping[str, De
 
 def vanished_assets(observed: pl.DataFrame) -> pl.DataFrame:
     """Observations of assets that a snapshot no longer shows but the snapshot before did: their series must not carry
-    the last value (rule 2.15). The value is 0 in histories that add up to a total, and unknown for utilization.
+    the last value (rule 2.15). The value is 0 in histories that add up to a total, else unknown.
     `was_known`: the observation before had a value.
 
     `observed` has all values of consecutive snapshots, null for markets without a known value.
     """
     instants = observed["observed_at"].unique().sort()
     following = pl.DataFrame({"observed_at": instants, "next": instants.shift(-1)}).drop_nulls()
-    is_summed = pl.col("history").is_in([history.name for history in SUMMED])
+    is_summed, is_listed = (
+        pl.col("history").is_in([history.name for history in listed]) for listed in (SUMMED, OF_MARKETS)
+    )
     was_known = pl.col("value").is_not_null()
-    is_ratio = (pl.col("history") == UTILIZATION.name) & was_known
-    had = observed.filter((is_summed & pl.col("value").ne_missing(0)) | is_ratio)
+    had = observed.filter(is_listed, pl.when(is_summed).then(pl.col("value").ne_missing(0)).otherwise(was_known))
     expected = had.join(following, on="observed_at").with_columns(
         observed_at="next", value=pl.when(is_summed).then(pl.lit(0, DECIMAL)), was_known=was_known
     )

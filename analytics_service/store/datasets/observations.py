@@ -99,11 +99,11 @@ def read_latest(store: Store, history: History, ids: Sequence[str], at: int) -> 
     return {ids[series]: (Decimal(value), from_unix(second)) for series, value, second in columns if value is not None}
 
 
-def read_around(store: Store, histories: Sequence[History], start: int, end: int) -> pl.DataFrame:
+def read_around(store: Store, start: int, end: int) -> pl.DataFrame:
     """Observations of complete snapshots of markets, from the last before [start, end) (unix seconds) to the first
     after it. `value` is null for a market without a known value."""
-    names = [history.name for history in histories]
-    return store.query("read_market_values", histories=names, start=start, end=end).cast(pl.Schema(_SCHEMA))
+    rows = store.query("read_market_values", histories=names_of("markets"), start=start, end=end)
+    return rows.cast(pl.Schema(_SCHEMA))
 
 
 def read_observed_at(store: Store, dataset: str, seconds: Sequence[int]) -> pl.DataFrame:
