@@ -14,7 +14,7 @@ from analytics_service.store.datasets.markets import read_markets
 from analytics_service.store.datasets.observations import read_latest
 from analytics_service.store.job_runs import JobRun, Scheduler, missing_runs, read_runs, recorded_intervals
 from analytics_service.store.ledger import VALUES_ONLY, Head, last_covered_loans
-from analytics_service.store.schema import missing_message, missing_tables
+from analytics_service.store.schema import require_all_tables
 from analytics_service.store.write_lock import lock_holders
 
 # With fewer bytes left, a large snapshot does not fit, and soon nothing does.
@@ -70,14 +70,12 @@ class Rewriting:
 class Facts:
     """Facts about the store. `error` says why they are out of date, if they are.
 
-    `lacking` describes missing tables. `anomalies` is the number of suspicious values in the last day. Up to
-    `complete_until` the source reports its events as complete. `schedulers` is None before the first reading. By
-    dataset: `intervals` are seconds between snapshots, as schedulers reported them; `gaps` are numbers of scheduled
-    instants of the last day without a snapshot.
+    `anomalies` is the number of suspicious values in the last day. Up to `complete_until` the source reports its events
+    as complete. `schedulers` is None before the first reading. By dataset: `intervals` are seconds between snapshots,
+    as schedulers reported them; `gaps` are numbers of scheduled instants of the last day without a snapshot.
     """
 
     disk: DiskSpace | None = None
-    lacking: Sequence[str] = ()
     lost_prices: Sequence[LostPrice] = ()
     anomalies: int = 0
     complete_until: datetime | None = None
@@ -95,8 +93,8 @@ class Facts:
 
 
 def read_facts(store: Store, heads: Mapping[str, Head]) -> Facts:
-    if absent := missing_tables(store):
-        return Facts(lacking=[missing_message(absent)])
+    """The facts as of heads. Raises SchemaError if tables or views are missing."""
+    require_all_tables(store)
     runs, schedulers = read_runs(store)
     intervals = recorded_intervals(runs, schedulers)
     prices, loans = heads.get("prices"), heads.get("loans")

@@ -132,7 +132,7 @@ class Status:
             return ["the store cannot be reached", *self.unserved]
         unread = ["the store cannot be read in full"] if self.facts.error else []
         data = [*describe_losses(self.losses), *self.late(), *self.ahead, *self.unknown]
-        return [*self.full, *self.obstacles, *self.facts.lacking, *unread, *data, *self.idle, *self.unserved]
+        return [*self.full, *self.obstacles, *unread, *data, *self.idle, *self.unserved]
 
     @property
     def simulated(self) -> bool:
