@@ -1,6 +1,7 @@
 """A price that the source leaves out: carried for its age, then unknown, by jobs, backfills and recompute alike."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -134,6 +135,10 @@ def data(client: Client, path: str, query: str = "with_text=true&with_value=true
     return answer.json["data"]
 
 
+def at(number: int) -> str:
+    return f"at={unix_second(instant_of(number))}&with_text=true&with_value=true"
+
+
 def observed(settings: Settings) -> dict[str, list[Any]]:
     """All observations, and the prices of markets, without their runs."""
     counts = {
@@ -165,28 +170,37 @@ class Fed:
         return {(at - NOON) // EVERY: value for at, value, known in rows if known}
 
 
-def fed(server: Settings, name: str, source: HandMade, asked: Mapping[int, Sequence[str]]) -> Iterator[Fed]:
+@contextmanager
+def aging(server: Settings, name: str) -> Iterator[Fed]:
+    """A store without rows, in which prices count for an hour."""
     settings = replace(server, clickhouse_database=f"test_{name}", price_max_age=int(AGE.total_seconds()))
     with database(settings) as store:
-        own, answers = Fed(settings, store, {}), {}
-        client = own.client
+        yield Fed(settings, store, {})
+
+
+@pytest.fixture(scope="module")
+def live(server: Settings) -> Iterator[Fed]:
+    with aging(server, "forgetful") as own:
+        client, answers = own.client, {}
         for number in NUMBERS:
             # The protocol token never changes.
             for dataset in DATASETS if number == 0 else ("prices", "markets", "positions"):
-                take_snapshot(JOBS[dataset], source, store, instant_of(number))
-            answers[number] = {path: data(client, path) for path in asked.get(number, ())}
+                take_snapshot(JOBS[dataset], SOURCE, own.store, instant_of(number))
+            answers[number] = {path: data(client, path) for path in PATHS} if number in NUMBERS[2:] else {}
         own.answers = answers
         yield own
 
 
 @pytest.fixture(scope="module")
-def live(server: Settings) -> Iterator[Fed]:
-    yield from fed(server, "forgetful", SOURCE, dict.fromkeys(NUMBERS[2:], PATHS))
-
-
-@pytest.fixture(scope="module")
 def whole(server: Settings) -> Iterator[Fed]:
-    yield from fed(server, "never_forgetful", WHOLE, {**dict.fromkeys((2, 4), PATHS), 3: [RISK]})
+    """What a backfill makes of a source that leaves nothing out."""
+    with aging(server, "never_forgetful") as own:
+        for dataset in DATASETS:
+            numbers = NUMBERS[:1] if dataset == "ptoken" else NUMBERS
+            backfill(JOBS[dataset], WHOLE, own.store, [instant_of(number) for number in numbers])
+        client = own.client
+        own.answers = {number: {path: data(client, path, at(number)) for path in PATHS} for number in (2, 3, 4)}
+        yield own
 
 
 def test_as_long_as_the_price_is_carried_nothing_differs(live: Fed, whole: Fed) -> None:
@@ -318,12 +332,17 @@ def test_views_leave_out_what_is_unknown(live: Fed) -> None:
 
 def test_the_mean_of_a_sum_is_that_of_the_seconds_in_which_it_is_known(settings: Settings) -> None:
     """1000 a at 2 USD, and 700 b at 1 USD. The price of b is unknown from 13:30 on; at 14:00 it is 2 USD."""
-    usd = {0: USD, 1: {A: D(2)}, 2: {A: D(2)}, 3: {A: D(2)}, 4: {A: D(2), B: D(2)}, 6: {A: D(2), B: D(2)}}
+
+    class Quoting(HandMade):
+        def prices(self, at: datetime) -> Sequence[Price]:
+            number = (at - NOON) // EVERY
+            quoted = {A: D(2), B: {0: D(1)}.get(number, D(2))} if number in (0, 4, 6) else {A: D(2)}
+            return [Price(asset_id, at, usd) for asset_id, usd in quoted.items()]
+
     with database(replace(settings, price_max_age=int(AGE.total_seconds()))) as store:
-        for number, quoted in usd.items():
-            source = HandMade(assets_=ASSETS, markets_=OTHERS, prices_=quoted)
-            for dataset in ("prices", "markets"):
-                take_snapshot(JOBS[dataset], source, store, instant_of(number))
+        for dataset in ("prices", "markets"):
+            instants = [instant_of(number) for number in (0, 1, 2, 3, 4, 6)]
+            backfill(JOBS[dataset], Quoting(assets_=ASSETS, markets_=OTHERS), store, instants)
         client = client_of(settings, store, LATER, FreshHeads)
         start = unix_second(NOON)
         asked = f"start={start}&end={start + 3 * 3600 - 1}&period=h&interval=3&agg="
@@ -340,8 +359,7 @@ def test_a_moment_shows_what_the_present_showed(live: Fed) -> None:
     client = live.client
     for number in (2, 3):
         for path in PATHS:
-            query = f"at={unix_second(instant_of(number))}&with_text=true&with_value=true"
-            assert data(client, path, query) == live.answers[number][path], (number, path)
+            assert data(client, path, at(number)) == live.answers[number][path], (number, path)
 
 
 def test_an_assumed_price_makes_an_asset_known(live: Fed, whole: Fed) -> None:
@@ -357,13 +375,12 @@ def test_an_assumed_price_makes_an_asset_known(live: Fed, whole: Fed) -> None:
         assert message in answer.json["error"]["message"]
 
 
-@pytest.mark.parametrize("chunks", [[NUMBERS], [NUMBERS[5:], NUMBERS[2:5], NUMBERS[:2]]])
-def test_a_backfill_gives_what_live_jobs_gave(chunks: list[tuple[int, ...]], settings: Settings, live: Fed) -> None:
+def test_a_backfill_gives_what_live_jobs_gave(settings: Settings, live: Fed) -> None:
     """In whatever order its parts are filled."""
     own = replace(settings, price_max_age=int(AGE.total_seconds()))
     with database(own) as store:
         for dataset in ("prices", "markets"):
-            for chunk in chunks:
+            for chunk in (NUMBERS[5:], NUMBERS[2:5], NUMBERS[:2]):
                 backfill(JOBS[dataset], SOURCE, store, [instant_of(number) for number in chunk])
         risk = ("debt_at_risk", "accounts_at_risk", "liquidatable_debt", "bad_debt")
         rows = observed(live.settings)
