@@ -1,11 +1,11 @@
 """Markets, the protocol token and swap routes: from a source into ClickHouse and back."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -57,7 +57,7 @@ from tests.integration.handmade import (
 )
 from tests.integration.lending import Lending
 
-MINUTE = timedelta(minutes=1)
+MINUTE, FOUR_DAYS = timedelta(minutes=1), timedelta(days=4)
 # Seconds.
 PATIENCE = 10
 SECOND = int(NOON.timestamp())
@@ -81,8 +81,6 @@ STATES = frozenset(table for tables in FAMILY_TABLES.values() for table in table
     "event_version",
     "position_digest",
 }
-
-pytestmark = pytest.mark.usefixtures("store")
 
 
 def shown(client: Client, job: Job) -> dict[str, list[list[object]]]:
@@ -148,49 +146,46 @@ def test_what_is_shown_at_completed_instants_is_that_of_a_store_where_no_run_die
     assert shown(client, job) == expected
 
 
-def test_markets_come_back_exactly(store: Store) -> None:
-    take_snapshot(JOBS["markets"], HandMade(), store, NOON)
-    assert list(read_markets(store, SECOND).values()) == sorted(MARKETS, key=lambda each: each.asset_id)
-    assert read_config(store, SECOND) == CONFIG
+@pytest.fixture(scope="module")
+def handmade(server: Settings) -> Iterator[Store]:
+    """A store with a snapshot of everything made by hand, and one a minute later without a market and a contract."""
+    first, _ = SWAPS
+    later = HandMade(markets_=MARKETS[1:], swaps_=[SwapContract(first.address, {"uatom": ("ahel",)})])
+    with database(replace(server, clickhouse_database="test_handmade")) as store:
+        for name in ("markets", "ptoken", "routes"):
+            take_snapshot(JOBS[name], HandMade(), store, NOON)
+        for name in ("markets", "routes"):
+            take_snapshot(JOBS[name], later, store, NOON + MINUTE)
+        yield store
 
 
-def test_the_protocol_token_comes_back_exactly(store: Store) -> None:
-    take_snapshot(JOBS["ptoken"], HandMade(), store, NOON)
-    assert read_ptoken(store, SECOND) == PTOKEN
-    assert read_arrangements(store, SECOND) == list(ARRANGEMENTS)
+def test_records_come_back_exactly(handmade: Store) -> None:
+    assert list(read_markets(handmade, SECOND).values()) == sorted(MARKETS, key=lambda each: each.asset_id)
+    assert read_config(handmade, SECOND) == CONFIG
+    assert read_ptoken(handmade, SECOND) == PTOKEN
+    assert read_arrangements(handmade, SECOND) == list(ARRANGEMENTS)
 
 
-def test_a_view_has_the_unlock_arrangements_of_each_address(store: Store) -> None:
-    take_snapshot(JOBS["ptoken"], HandMade(), store, NOON)
-    view = Views(store, FreshHeads(store)).newest()
+def test_a_view_has_the_unlock_arrangements_of_each_address(handmade: Store) -> None:
+    view = Views(handmade, FreshHeads(handmade)).newest()
     assert view.arrangements_of(ARRANGEMENTS[0].address) == list(ARRANGEMENTS[:2])
     assert view.arrangements_of("0x" + "9" * 40) == []
 
 
-def test_swap_contracts_come_back_with_their_targets_in_ascending_order(store: Store) -> None:
-    take_snapshot(JOBS["routes"], HandMade(), store, NOON)
+def test_swap_contracts_come_back_with_their_targets_in_ascending_order(handmade: Store) -> None:
     with_routes, without = SWAPS
-    assert read_contract(store, with_routes.address, SECOND) == in_order_of_denoms(with_routes)
-    assert read_contract(store, without.address, SECOND) == without
-    assert read_contract(store, "0x" + "f" * 40, SECOND) is None
+    assert read_contract(handmade, with_routes.address, SECOND) == in_order_of_denoms(with_routes)
+    assert read_contract(handmade, without.address, SECOND) == without
+    assert read_contract(handmade, "0x" + "f" * 40, SECOND) is None
 
 
-def test_a_contract_without_rows_in_a_snapshot_does_not_exist_at_it(store: Store) -> None:
+def test_a_reader_gets_the_snapshot_that_it_names(handmade: Store) -> None:
+    """What is gone a minute later is still there in the earlier snapshot."""
     first, second = SWAPS
-    take_snapshot(JOBS["routes"], HandMade(), store, NOON)
-    take_snapshot(
-        JOBS["routes"], HandMade(swaps_=[SwapContract(first.address, {"uatom": ("ahel",)})]), store, NOON + MINUTE
-    )
-    assert read_contract(store, second.address, SECOND + 60) is None
-    assert read_contract(store, first.address, SECOND + 60) == SwapContract(first.address, {"uatom": ("ahel",)})
-
-
-def test_a_reader_gets_the_snapshot_that_it_names(store: Store) -> None:
-    """A market that is delisted a minute later is still there in the earlier snapshot."""
-    take_snapshot(JOBS["markets"], HandMade(), store, NOON)
-    take_snapshot(JOBS["markets"], HandMade(markets_=MARKETS[1:]), store, NOON + MINUTE)
-    assert "native;all" in read_markets(store, SECOND)
-    assert "native;all" not in read_markets(store, SECOND + 60)
+    assert read_contract(handmade, second.address, SECOND + 60) is None
+    assert read_contract(handmade, first.address, SECOND + 60) == SwapContract(first.address, {"uatom": ("ahel",)})
+    assert "native;all" in read_markets(handmade, SECOND)
+    assert "native;all" not in read_markets(handmade, SECOND + 60)
 
 
 @pytest.mark.parametrize("read", [read_config, read_ptoken])
@@ -241,17 +236,38 @@ def paid(store: Store, interest: InterestPaid | None = None) -> int | None:
     return (interest or InterestPaid(store)).read(read_heads(store)["markets"]).get("token;a")
 
 
-def test_after_a_failure_the_next_request_sums_up_only_what_is_left(store: Store, settings: Settings) -> None:
+@dataclass
+class Lent(HandMade):
+    """Has other markets each minute, or however far apart its snapshots are."""
+
+    lent: Sequence[list[Market]] = tuple(LENT)
+    apart: timedelta = MINUTE
+
+    def markets(self, at: datetime) -> list[Market]:
+        return self.lent[(at - NOON) // self.apart]
+
+    def fill(self, store: Store) -> None:
+        """All snapshots."""
+        backfill(JOBS["markets"], self, store, [NOON + number * self.apart for number in range(len(self.lent))])
+
+
+@pytest.fixture(scope="module")
+def lent_out(server: Settings) -> Iterator[Store]:
+    """A store with the snapshots of `LENT`, four days apart."""
+    with database(replace(server, clickhouse_database="test_lent")) as store:
+        Lent(apart=FOUR_DAYS).fill(store)
+        yield store
+
+
+def test_after_a_failure_the_next_request_sums_up_only_what_is_left(lent_out: Store) -> None:
     """Three spans of two snapshots. ClickHouse fails once the first span has been read."""
-    for minute, markets in enumerate(LENT):
-        take_snapshot(JOBS["markets"], HandMade(markets_=markets), store, NOON + minute * MINUTE)
     fails = True
 
     def leave(statement: Statement) -> None:
         watched.away = fails and statement.name == "read_lent_amounts"
 
-    with closing(WatchedStore(settings, after=leave)) as watched:
-        interest, head = InterestPaid(watched, span=2), read_heads(store)["markets"]
+    with closing(WatchedStore(lent_out._settings, after=leave)) as watched:
+        interest, head = InterestPaid(watched, span=2), read_heads(lent_out)["markets"]
         with pytest.raises(StoreUnavailable):
             interest.read(head)
         fails = watched.away = False
@@ -271,14 +287,12 @@ def test_interest_paid_does_not_depend_on_the_order_in_which_runs_complete(store
     assert paid(store) == PAID[-1]
 
 
-def test_interest_paid_up_to_any_head_of_the_past_is_what_it_was_then(store: Store, draw: random.Random) -> None:
-    """Snapshots four days apart, read in any order, two of them or all at once."""
-    ends = [NOON + day * timedelta(days=4) for day in range(len(LENT))]
-    for at, markets in zip(ends, LENT, strict=True):
-        take_snapshot(JOBS["markets"], HandMade(markets_=markets), store, at)
-    head, kept = read_heads(store)["markets"], [InterestPaid(store, span) for span in (2, 20_000)]
+def test_interest_paid_up_to_any_head_of_the_past_is_what_it_was_then(lent_out: Store, draw: random.Random) -> None:
+    """In any order, two snapshots at a time or all at once."""
+    newest, kept = read_heads(lent_out)["markets"], [InterestPaid(lent_out, span) for span in (2, 20_000)]
     for place in draw.sample(range(len(LENT) - 1), len(LENT) - 1) * 2:
-        past = past_head(store, head, unix_second(ends[place]) + 1, late=False, imported=False, described=False)
+        end = unix_second(NOON + place * FOUR_DAYS) + 1
+        past = past_head(lent_out, newest, end, late=False, imported=False, described=False)
         assert [interest.read(past) for interest in kept] == [{"token;a": PAID[place]}] * 2
 
 
@@ -324,19 +338,19 @@ def test_snapshots_that_were_never_completed_pay_no_interest(store: Store, setti
 
 def test_interest_of_amounts_beyond_128_bits_is_exact(store: Store) -> None:
     """Receipts of 2^200 are worth a third more later; their product with the principal has 400 bits."""
-    receipts = 3 * 2**200
-    for minute, principal in enumerate([receipts, 4 * 2**200, 4 * 2**200 + 3]):
-        source = HandMade(markets_=lent(principal, receipts))
-        take_snapshot(JOBS["markets"], source, store, NOON + minute * MINUTE)
+    principals = (3 * 2**200, 4 * 2**200, 4 * 2**200 + 3)
+    Lent(lent=[lent(principal, 3 * 2**200) for principal in principals]).fill(store)
     assert paid(store) == 2**200 + 3
 
 
 def test_a_market_that_was_not_listed_for_a_while_goes_on_where_it_was(store: Store) -> None:
     """1000 receipts are not listed for a minute, and have earned 50 when they are again."""
-    kept, other = InterestPaid(store), market("token;b", None)
-    for minute, markets in enumerate([lent(1100, 1000), [other], lent(1150, 1000)]):
-        take_snapshot(JOBS["markets"], HandMade(markets_=markets), store, NOON + minute * MINUTE)
-        assert paid(store) == paid(store, kept) == [0, None, 50][minute]
+    Lent(lent=[lent(1100, 1000), [market("token;b", None)], lent(1150, 1000)]).fill(store)
+    newest = read_heads(store)["markets"]
+    earlier = past_head(store, newest, SECOND + 61, late=False, imported=False, described=False)
+    kept = InterestPaid(store)
+    assert "token;a" not in kept.read(earlier)
+    assert paid(store) == paid(store, kept) == 50
 
 
 def test_a_source_without_markets_is_an_error(store: Store) -> None:
@@ -345,7 +359,7 @@ def test_a_source_without_markets_is_an_error(store: Store) -> None:
             take_snapshot(JOBS[name], HandMade(markets_=[]), store, NOON)
 
 
-@pytest.mark.parametrize("name", ["markets", "ptoken", "routes"])
+@pytest.mark.parametrize("name", ["markets", "routes"])
 def test_a_snapshot_of_the_past_is_added_beside_the_newest(name: str, store: Store, client: Client) -> None:
     """By a single run and by a backfill; the newest one stays as it is."""
     source, table = HandMade(), TABLES[name]

@@ -63,11 +63,23 @@ def store(settings: Settings, filled: Store) -> Iterator[Store]:
 
 
 @pytest.fixture
-def client(settings: Settings, store: Store) -> Iterator[Client]:
+def client(store: Store) -> Client:
     """The service over that copy."""
+    return service(store)
+
+
+@pytest.fixture(scope="module")
+def told(filled: Store) -> Iterator[Client]:
+    """The service over a copy with the events of `TOLD`, which no test changes."""
+    with copied(replace(filled._settings, clickhouse_database="test_tx_told"), filled) as store:
+        run(HandMade(events_=TOLD), store, 0)
+        yield service(store)
+
+
+def service(store: Store) -> Client:
     # No test here asks for prices or rates of the past.
-    own = replace(settings, history_memory=0)
-    yield falcon.testing.TestClient(create_app(own, store, lambda: NOON + 10 * MINUTE, FreshHeads(store)))
+    settings = replace(store._settings, history_memory=0)
+    return falcon.testing.TestClient(create_app(settings, store, lambda: NOON + 10 * MINUTE, FreshHeads(store)))
 
 
 def ask(client: Client, address: str = ALICE, status: int = 200, **query: str) -> dict[str, Any]:
@@ -105,25 +117,44 @@ def newest_first(events: Sequence[Event]) -> list[str]:
     return [one.uuid for one in sorted(events, key=lambda one: (one.at, one.uuid), reverse=True)]
 
 
-def test_an_event_shows_all_that_it_carries(store: Store, client: Client) -> None:
+# The events of one snapshot. Each test has an address of its own.
+FULL, BARE, LEGS, LARGE, NEW, SEVERAL = (f"0x{number:040x}" for number in range(1, 7))
+OLD = event("old", -5, Action.BORROW, FULL, amount=10**7, usd=Decimal(10), price=Decimal(1), account_index=3)
+# Five at one second each.
+MANY = [event(f"{n}", -1 - n // 5) for n in range(25)]
+ACTIONS = [event(f"{n} of several", -n, Action.BORROW if n % 2 else Action.RETURN, SEVERAL) for n in range(9)]
+OTHER, LATER = event("bob", 0, address=BOB), event("later", 1)
+TOLD = [
+    OLD,
+    event("bare", 0, Action.CASCADE, BARE, amount=None, usd=None, price=None),
+    *(event(leg, 0, Action.LIQUIDATE, LEGS, tx_hash="TX", leg=leg, account_index=0) for leg in Leg),
+    event("large", 0, Action.SEND, LARGE, amount=HUGE, destination=BOB),
+    replace(event("new", 0, address=NEW), asset_id="native;unew"),
+    event("upper", 0, address="0x" + "D" * 40),
+    *MANY,
+    *ACTIONS,
+    OTHER,
+    LATER,
+]
+
+
+def test_an_event_shows_all_that_it_carries(told: Client) -> None:
     """Ten LEND were worth a dollar each; they are worth two now."""
-    old = event("1", -5, Action.BORROW, amount=10**7, usd=Decimal(10), price=Decimal(1), account_index=3)
-    run(HandMade(events_=[old]), store, 0)
-    body = ask(client, with_text="true", with_value="true")
+    body = ask(told, FULL, with_text="true", with_value="true")
     [shown] = body["data"]
     assert body["count"] == 1
     assert shown.pop("asset")["asset"] == {"id": LEND, "group": "token", "group_key": "lend"}
     assert UUID(shown["event_uuid"]).version == 5
     assert shown == {
-        "event_uuid": old.uuid,
+        "event_uuid": OLD.uuid,
         "event_time": "2025-03-01T11:55:00Z",
         "action": "borrow",
         "amount": "10000000",
-        "account_address": ALICE,
+        "account_address": FULL,
         "account_index": 3,
         "contract_address": CONTRACT,
         "destination_address": None,
-        "tx_hash": "TX1",
+        "tx_hash": "TXold",
         "leg": None,
         "historic_price": "1",
         "historic_value": "10",
@@ -144,10 +175,8 @@ def test_an_event_shows_all_that_it_carries(store: Store, client: Client) -> Non
     }
 
 
-def test_what_an_event_lacks_is_null(store: Store, client: Client) -> None:
-    bare = event("1", 0, Action.CASCADE, amount=None, usd=None, price=None)
-    run(HandMade(events_=[bare]), store, 0)
-    [plain], [shown] = ask(client)["data"], ask(client, with_text="true", with_value="true")["data"]
+def test_what_an_event_lacks_is_null(told: Client) -> None:
+    [plain], [shown] = ask(told, BARE)["data"], ask(told, BARE, with_text="true", with_value="true")["data"]
     assert plain["extra"] == {"text": None, "value": None}
     nulls = ("amount", "account_index", "destination_address", "historic_price", "historic_value")
     assert [plain[name] for name in nulls] == [None] * 5
@@ -160,71 +189,72 @@ def test_what_an_event_lacks_is_null(store: Store, client: Client) -> None:
     }
 
 
-def test_both_legs_of_a_liquidation_are_shown_with_one_hash(store: Store, client: Client) -> None:
-    legs = [event(leg, 0, Action.LIQUIDATE, tx_hash="TX", leg=leg, account_index=0) for leg in Leg]
-    run(HandMade(events_=legs), store, 0)
-    shown = ask(client)["data"]
+def test_both_legs_of_a_liquidation_are_shown_with_one_hash(told: Client) -> None:
+    shown = ask(told, LEGS)["data"]
     assert [(one["action"], one["tx_hash"]) for one in shown] == [("liquidate", "TX")] * 2
     assert {one["leg"] for one in shown} == {"debt", "collateral"}
 
 
-def test_amounts_beyond_128_bits_come_back_exactly(store: Store, client: Client) -> None:
-    run(HandMade(events_=[event("1", 0, Action.SEND, amount=HUGE, destination=BOB)]), store, 0)
-    [shown] = ask(client)["data"]
+def test_amounts_beyond_128_bits_come_back_exactly(told: Client) -> None:
+    [shown] = ask(told, LARGE)["data"]
     assert (shown["amount"], shown["destination_address"]) == (str(HUGE), BOB)
 
 
-def test_an_asset_that_is_not_registered_is_shown_by_its_id(store: Store, client: Client) -> None:
-    run(HandMade(events_=[replace(event("1", 0), asset_id="native;unew")]), store, 0)
-    [shown] = ask(client, with_text="true")["data"]
+def test_an_asset_that_is_not_registered_is_shown_by_its_id(told: Client) -> None:
+    [shown] = ask(told, NEW, with_text="true")["data"]
     assert shown["asset"]["metadata"]["symbol"] == "unew"
     assert shown["extra"]["text"]["amount"] == "1,000,000 unew"
 
 
-def test_events_are_in_the_order_of_time_and_uuid(store: Store, client: Client) -> None:
-    events = [event(f"{n}", -(n // 5)) for n in range(25)] + [event("bob", 0, address=BOB)]
-    own = newest_first(events[:-1])
-    run(HandMade(events_=events), store, 0)
-    assert uuids(ask(client)) == own[:20]
-    assert uuids(ask(client, limit="1000")) == own
-    assert uuids(ask(client, limit="7", sort_order="asc")) == own[::-1][:7]
-    assert [ask(client, limit="7")["count"], ask(client, address=BOB)["count"]] == [25, 1]
-    # Five of one second each end and begin the lists, so pages end within a second.
-    assert of_all(client, limit="3") == newest_first(events)
-    assert of_all(client, limit="3", sort_order="asc") == newest_first(events)[::-1]
+def test_events_are_in_the_order_of_time_and_uuid(told: Client) -> None:
+    own, everyones = newest_first(MANY), newest_first(TOLD[:-1])
+    assert uuids(ask(told)) == own[:20]
+    assert uuids(ask(told, limit="1000")) == own
+    assert uuids(ask(told, limit="7", sort_order="asc")) == own[::-1][:7]
+    assert [ask(told, limit="7")["count"], ask(told, BOB)["count"]] == [25, 1]
+    # Pages end within a second.
+    assert of_all(told, limit="3") == everyones
+    assert of_all(told, limit="3", sort_order="asc") == everyones[::-1]
 
 
-def test_an_address_may_be_asked_for_in_either_case(store: Store, client: Client) -> None:
-    run(HandMade(events_=[event("1", 0, address="0x" + "A" * 40)]), store, 0)
-    assert ask(client)["count"] == ask(client, address="0x" + "A" * 40)["count"] == 1
+def test_an_address_may_be_asked_for_in_either_case(told: Client) -> None:
+    assert ask(told, "0x" + "d" * 40)["count"] == ask(told, "0x" + "D" * 40)["count"] == 1
 
 
-def test_a_page_of_one_action_counts_that_and_begins_after_any_event(store: Store, client: Client) -> None:
-    events = [event(f"{n}", -n, Action.BORROW if n % 2 else Action.RETURN) for n in range(9)]
-    run(HandMade(events_=events), store, 0)
-    body = ask(client, action="borrow", prev_event_uuid=events[2].uuid, limit="2")
-    assert uuids(body) == [events[3].uuid, events[5].uuid]
+def test_a_page_of_one_action_counts_that_and_begins_after_any_event(told: Client) -> None:
+    body = ask(told, SEVERAL, action="borrow", prev_event_uuid=ACTIONS[2].uuid, limit="2")
+    assert uuids(body) == [ACTIONS[3].uuid, ACTIONS[5].uuid]
     assert body["count"] == 4
-    assert uuids(ask(client, action="send")) == []
+    assert uuids(ask(told, SEVERAL, action="send")) == []
 
 
-def test_an_uuid_that_names_no_event_of_the_address_is_an_error(store: Store, client: Client) -> None:
-    mine, other, later = event("1", 0), event("2", 0, address=BOB), event("3", 1)
-    run(HandMade(events_=[mine, other, later]), store, 0)
-    for uuid in (other.uuid, later.uuid, "00000000-0000-5000-8000-000000000000"):
-        error = ask(client, status=404, prev_event_uuid=uuid)["error"]
+def test_an_uuid_that_names_no_event_of_the_address_is_an_error(told: Client) -> None:
+    mine = MANY[0]
+    for uuid in (OTHER.uuid, LATER.uuid, "00000000-0000-5000-8000-000000000000"):
+        error = ask(told, status=404, prev_event_uuid=uuid)["error"]
         assert (error["kind"], uuid in error["message"]) == ("entity_not_found", True)
     for wrong in ("", "17", mine.uuid[:-1], mine.uuid.replace("-", "")):
-        error = ask(client, status=400, prev_event_uuid=wrong)["error"]
+        error = ask(told, status=400, prev_event_uuid=wrong)["error"]
         assert (error["kind"], "prev_event_uuid" in error["message"]) == ("query_parameter_invalid", True)
-    assert uuids(ask(client, prev_event_uuid=mine.uuid.upper())) == []
+    last = newest_first(MANY)[-1]
+    assert uuids(ask(told, prev_event_uuid=last.upper())) == []
 
 
-def test_a_malformed_parameter_is_named(client: Client) -> None:
+def test_a_malformed_parameter_or_an_unknown_asset_is_refused(told: Client) -> None:
+    path = f"/api/v1/users/{ALICE}/tx-history"
     for query in ("limit=0", "limit=1001", "action=steal", "action=borrow,", "sort_order=up", "prev_event_uuid=x"):
-        answer = client.simulate_get(f"/api/v1/users/{ALICE}/tx-history", query_string=query)
+        answer = told.simulate_get(path, query_string=query)
         assert answer.status_code == 400
         assert query.partition("=")[0] in answer.json["error"]["message"]
+    for query, status, why in (
+        ("start=now&end=now-1d", 400, "Query parameter start='now': start"),
+        ("start=tomorrow", 400, "Query parameter start='tomorrow'"),
+        ("asset_ids=native;nothing", 404, "asset_ids: 'native;nothing' names no asset."),
+        ("symbols=NOTHING", 404, "symbols: 'NOTHING' is the symbol of no asset."),
+    ):
+        for own in (EVENTS, path):
+            answer = told.simulate_get(own, query_string=query)
+            assert (answer.status_code, answer.json["error"]["message"].startswith(why)) == (status, True), answer.text
 
 
 def test_events_of_a_run_that_died_are_not_shown(settings: Settings, store: Store, client: Client) -> None:
@@ -303,16 +333,3 @@ def test_events_that_changed_or_went_are_not_found_as_they_were(store: Store, cl
         store.insert("event_version", with_version(frame.with_columns(removed=pl.lit(gone)), version))
     assert of_all(client, limit="3", action="borrow") == newest_first(events[:9])
     assert of_all(client, limit="3") == newest_first(events[:10])
-
-
-def test_a_range_that_ends_before_it_starts_and_an_unknown_asset_are_refused(store: Store, client: Client) -> None:
-    run(HandMade(events_=[event("1", 0)]), store, 0)
-    for path in (EVENTS, f"/api/v1/users/{ALICE}/tx-history"):
-        for query, status, why in (
-            ("start=now&end=now-1d", 400, "Query parameter start='now': start"),
-            ("start=tomorrow", 400, "Query parameter start='tomorrow'"),
-            ("asset_ids=native;nothing", 404, "asset_ids: 'native;nothing' names no asset."),
-            ("symbols=NOTHING", 404, "symbols: 'NOTHING' is the symbol of no asset."),
-        ):
-            answer = client.simulate_get(path, query_string=query)
-            assert (answer.status_code, answer.json["error"]["message"].startswith(why)) == (status, True), answer.text
