@@ -1,5 +1,6 @@
 """The WSGI application: every route, in one list for each bind."""
 
+import os
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -36,7 +37,7 @@ from analytics_service.resources.current import Current
 from analytics_service.resources.history import HistoryPath
 from analytics_service.resources.portfolio_history import PortfolioHistory
 from analytics_service.resources.snapshots import Schedule, SharedState
-from analytics_service.state.health import Monitor
+from analytics_service.state.health import FILLING, Monitor
 from analytics_service.state.view import Views
 from analytics_service.state.watcher import HeadWatcher
 from analytics_service.store.datasets.histories import HISTORIES, PRICES
@@ -98,6 +99,7 @@ def create_app(
     heads = heads or HeadWatcher(store)
     memory = Memory(settings.history_memory * _MIB, instruments.memory("history"))
     current_intervals = partial(heads.intervals, intervals(settings))
+    is_filling = partial(os.path.exists, os.environ.get(FILLING, ""))
     answers = AnswerCache(settings.answer_memory * _MIB, instruments.memory("answers"))
     # A large page takes seconds, and memory.
     large_pages = QuerySlots(4, most_waiting=4)
@@ -106,7 +108,7 @@ def create_app(
     shared = SharedState(
         Views(store, heads),
         answers,
-        Schedule(current_intervals, clock),
+        Schedule(current_intervals, clock, is_filling),
         large_pages,
         moments,
         ZoneInfo(settings.tz),
@@ -118,6 +120,7 @@ def create_app(
         clock,
         is_configured=settings.source is not None,
         ready_max_age=settings.ready_max_age,
+        is_filling=is_filling,
     )
     health_path = metrics.Operational("Health of the service, part by part.", STATUS, monitor.check)
     routes: Routes = [*metrics.probes(monitor), ("/api/v1/status/health", health_path), *_current(shared)]

@@ -27,8 +27,8 @@ def up(replace_source: bool, **overrides: Any) -> None:
     """Run everything on this machine, until Ctrl-C.
 
     Starts an embedded ClickHouse, unless ANALYTICS_CLICKHOUSE_URL names a server, and brings its schema up to date.
-    Takes a first snapshot, and a backfill if the source is fast. Then runs the scheduler and the HTTP service, and
-    restarts any part that dies. Example:
+    Runs the scheduler and the HTTP service, and restarts any part that dies. Meanwhile fills in the past, if the source
+    is fast. Example:
 
     \b
         analytics-service up --bind 127.0.0.1:8010 --data-dir ./data

@@ -49,6 +49,7 @@ STATUS = Shape.of(
     Field("sources", Many(STRING), "Names of the data's sources, or `imported history`."),
     Field("store", Shape.of("StoreStatus", "The state of the store.", *_STORE), "The store.", ""),
     Field("snapshots", Many(SNAPSHOT_STATUS), "The newest snapshots, by dataset.", "datasets"),
+    Field("filling", BOOLEAN, "Whether the past is still being filled in. Until then, histories may lack values."),
     *_DATA,
 )
 

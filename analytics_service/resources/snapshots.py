@@ -32,9 +32,16 @@ _SETTLING_SECONDS = 600
 
 
 class Schedule:
-    """Due times of snapshots. `intervals` returns the seconds between snapshots of each scheduled dataset."""
+    """Due times of snapshots. `intervals` returns the seconds between snapshots of each scheduled dataset, and
+    `is_filling` whether the past is still being filled in."""
 
-    def __init__(self, intervals: Callable[[], Mapping[str, int]], clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        intervals: Callable[[], Mapping[str, int]],
+        clock: Callable[[], datetime],
+        is_filling: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.is_filling = is_filling
         self._intervals = intervals
         self._clock = clock
 
@@ -219,7 +226,7 @@ class SnapshotPath(Resource):
 
     def _closes_at(self, view: View, arguments: Arguments, heads: tuple[Head, ...]) -> int | None:
         """As `closes_at`, but some time after the last rewrite: during a backfill, others follow soon."""
-        closes_at = self.closes_at(view, arguments)
+        closes_at = None if self._shared.schedule.is_filling() else self.closes_at(view, arguments)
         return None if closes_at is None else max(closes_at, self._rewritten_at(heads) + _SETTLING_SECONDS)
 
     def _rewritten_at(self, heads: tuple[Head, ...]) -> int:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from analytics_service.clickhouse.connection import Store
@@ -20,9 +21,10 @@ from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.logs import echo
 from analytics_service.server.address import is_bound, local_url
 from analytics_service.server.metrics_folder import new_folder
-from analytics_service.server.past import fill_past_beside, take_first_snapshots
+from analytics_service.server.past import fill_past_beside
 from analytics_service.server.serve import HttpService, Orders
 from analytics_service.sources.registry import Choice, choose_source
+from analytics_service.state.health import FILLING
 from analytics_service.store.datasets.assets import ASSETS_DATASET
 from analytics_service.store.ledger import read_heads
 from analytics_service.store.loss_check import check
@@ -51,24 +53,26 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
             bring_up_to_date(store, settings, replace_source=replace_source)
             _check_losses(store)
             choice = choose_source(store, settings, empty=_SOURCE_OF_EMPTY, replace_source=replace_source)
-            source = choice.source
-            if source is not None:
-                stack.enter_context(closing(source))
-                take_first_snapshots(reached, source, store)
-            has_prices = ASSETS_DATASET in read_heads(store)
+            has_prices = choice.source is not None or ASSETS_DATASET in read_heads(store)
         reached = replace(reached, source=choice.spec)
         children: list[Supervisor] = []
         variables = {}
-        if source is not None:
+        meanwhile = completing_rewrites(reached)
+        if choice.source is not None:
+            stack.enter_context(closing(choice.source))
             folder = new_folder()
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            variables = {JOBS_FOLDER: folder}
+            filling = Path(folder, "filling")
+            filling.touch()
+            variables = {JOBS_FOLDER: folder, FILLING: str(filling)}
             children = [Supervisor(_Scheduler(reached, folder))]
+            meanwhile = fill_past_beside(reached, choice.source, filling)
         service = HttpService(reached, sockets, variables)
-        meanwhile = fill_past_beside(reached, source) if source else completing_rewrites(reached)
-        with run_children([*children, service]), meanwhile:
+        # The scheduler takes the first snapshots while gunicorn starts.
+        with run_children([*children, service]):
             echo(welcome_message(reached, choice, has_prices=has_prices))
-            service.follow(orders)
+            with meanwhile:
+                service.follow(orders)
 
 
 @contextmanager

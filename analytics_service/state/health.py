@@ -23,6 +23,8 @@ from analytics_service.store.ledger import (
 )
 from analytics_service.store.losses import Loss, describe_losses
 
+# Environment variable of the HTTP service: a file that exists while the past is filled in.
+FILLING = "_ANALYTICS_FILLING"
 # A dataset is fresh while its newest snapshot is at most this many intervals old.
 FRESH_INTERVALS = 5
 
@@ -53,7 +55,7 @@ class Status:
     While the store cannot be reached, its data is as of the last look, if memory still `answers`. `error` says, for
     operators only, why the store cannot be reached or read in full. `outdated` says why the schema is not current.
     `withheld` describes data that readers are not shown although the store has it. `unserved` says why the HTTP service
-    does not answer the command `status`.
+    does not answer the command `status`. `filling` says that the past is still being filled in.
     """
 
     at: datetime
@@ -68,6 +70,7 @@ class Status:
     withheld: Sequence[str] = ()
     losses: Mapping[str, Sequence[Loss]] = field(default_factory=dict)
     unserved: Sequence[str] = ()
+    filling: bool = False
     version: str = field(default_factory=service_version)
 
     @property
@@ -153,7 +156,7 @@ class Monitor:
 
     `intervals` returns the intervals of scheduled datasets. If no source is configured (`is_configured` is false), jobs
     are assumed to run if the store has data from a source. A host is not ready while snapshots are late and more than
-    `ready_max_age` seconds old.
+    `ready_max_age` seconds old. `is_filling` returns whether the past is still being filled in.
     """
 
     def __init__(
@@ -164,12 +167,14 @@ class Monitor:
         *,
         is_configured: bool,
         ready_max_age: int | None = None,
+        is_filling: Callable[[], bool] = lambda: False,
     ) -> None:
         self._heads = heads
         self._intervals = intervals
         self._clock = clock
         self._is_configured = is_configured
         self._ready_max_age = ready_max_age
+        self._is_filling = is_filling
 
     def check(self) -> Status:
         """The status now. An unreachable store is part of the status, not an error."""
@@ -202,6 +207,7 @@ class Monitor:
             if look.schema_current
             else (),
             losses=ledger.losses,
+            filling=self._is_filling(),
         )
 
     def obstacles(self) -> list[str]:

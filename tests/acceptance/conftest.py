@@ -8,11 +8,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,9 +26,11 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.config.parsers import SOURCES
 from analytics_service.config.settings import PREFIX, Settings
 from analytics_service.embedded.clickhouse import clickhouse
-from analytics_service.server.past import LATER, fill_past, take_first_snapshots
+from analytics_service.market.instants import floor_to
+from analytics_service.server.past import fill_past, past_batches
 from analytics_service.store.migrations import migrate
 from jobs.registry import JOBS
+from jobs.runner import take_snapshot
 from tests.acceptance.browser import browser, chromium
 from tests.acceptance.recent import Recent
 from tests.processes import PATIENCE, free_port, until
@@ -169,8 +172,10 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
             source = Recent("7")
             with clickhouse(Settings(data_dir=folder), "pytest") as reached, closing(Store(reached)) as store:
                 migrate(store, is_alone=True)
-                take_first_snapshots(reached, source, store)
-                fill_past(source, store, JOBS[LATER], datetime.now(UTC))
+                now = datetime.now(UTC)
+                fill_past(source, store, past_batches(source, now), threading.Event())
+                for job in JOBS.values():
+                    take_snapshot(job, source, store, floor_to(now, timedelta(seconds=job.interval(reached))))
             made.touch()
     return folder
 

@@ -42,14 +42,14 @@ def test_up_answers_outlives_a_kill_with_source_and_data_and_ends_with_all_of_it
     status, prices = own.get("/api/v1/assets/prices")
     assert (status, prices["count"]) == (200, len(prices["data"]))
     assert prices["data"]
-    # The source has two hours of history. The present bucket is the last one.
+    # The past follows behind the first answers: two hours. The present bucket is the last one.
+    until(lambda: own.get(f"/api/v1/users/{RICH_ADDRESS}/user?at=now-1h")[0] == 200)
+    until(lambda: own.get("/api/v1/status/health")[1]["data"]["filling"] is False)
     status, history = own.get("/api/v1/assets/price-history?start=now-1h&end=now&period=h")
     assert (status, len(history["data"]["series"])) == (200, prices["count"])
     assert [[point["v"] is None for point in series["points"]] for series in history["data"]["series"]] == [
         [False, False]
     ] * prices["count"]
-    # Positions of the past follow behind the first answers.
-    until(lambda: own.get(f"/api/v1/users/{RICH_ADDRESS}/user?at=now-1h")[0] == 200)
     until(lambda: all(parts_of(first.pid).values()))
     parts, started = parts_of(first.pid), descendants(first.pid)
     assert all(children(arbiter) for arbiter in parts["gunicorn"]), "gunicorn has no worker"

@@ -21,6 +21,7 @@ def test_the_picture_shows_a_week_of_candles(own: Service, browser: Browser, tmp
     """Written to the folder of artefacts, from where a person who likes it copies it to analytics_service/web."""
     own.source = "simulated"
     process = own.up()
+    until(lambda: own.get("/api/v1/status/health")[1]["data"]["filling"] is False)
     page = browser.open(f"http://{own.bind}/?{urlencode(_VIEW)}", size=(1200, 1140))
     page.wait_for_function(
         """() => !document.body.textContent.includes("Loading…")
@@ -31,6 +32,5 @@ def test_the_picture_shows_a_week_of_candles(own: Service, browser: Browser, tmp
     page.screenshot(path=picture)
     assert browser.said == []
     assert picture.stat().st_size <= _MOST_BYTES
-    # The past of positions is filled in behind the first answers.
-    until(lambda: own.get(f"/api/v1/users/{RICH_ADDRESS}/user?at=now-30d")[0] == 200)
+    assert own.get(f"/api/v1/users/{RICH_ADDRESS}/user?at=now-30d")[0] == 200
     assert stop(process) == 0

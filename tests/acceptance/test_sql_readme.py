@@ -38,6 +38,7 @@ def sampled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     try:
         process = running.up()
         until(lambda: running.printed().count("prices: snapshot of") > 1)
+        until(lambda: running.get("/api/v1/status/health")[1]["data"]["filling"] is False)
         yield running
         stop(process)
     finally:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from analytics_service.server.past import past_instants
+from analytics_service.server.past import past_batches, past_instants
 from analytics_service.sources.base import Source
 from analytics_service.sources.simulated.source import SimulatedSource
 from jobs.registry import JOBS
@@ -64,6 +64,13 @@ def test_there_is_no_past_without_history() -> None:
     for job in JOBS.values():
         assert past_instants(Small(MIDNIGHTS[0], history=None), job, NOW) == []
     assert past_instants(Small(None), JOBS["prices"], NOW) == HOURS
+
+
+def test_the_newest_batch_of_each_dataset_comes_before_older_batches() -> None:
+    batches = past_batches(Small(None, history=timedelta(days=25)), NOW)
+    assert [job.name for job, _ in batches] == [*JOBS, "prices", "rates", "markets", "loans"]
+    hours = past_instants(Small(None, history=timedelta(days=25)), JOBS["rates"], NOW)
+    assert [[*instants] for job, instants in batches if job.name == "rates"] == [hours[-500:], hours[:-500]]
 
 
 def test_no_event_of_the_simulated_protocol_is_older_than_its_prices() -> None:

@@ -21,7 +21,7 @@ const RENAMED = { "America/Buenos_Aires": "America/Argentina/Buenos_Aires", "Ame
 const WITHOUT_RANGE = "markets";
 
 /** Fills the header, and returns two functions: `update` to the page's URL, and `look`, which checks the service at
- * once. `looked` is called after each check, with the instants of the newest snapshots. */
+ * once. `looked` is called after each check, with what it showed. */
 export function header(element, reload, looked) {
   const data = ages();
   const simulated = h("strong", { class: "simulated", hidden: true, title: "Made up, not observed on any protocol" },
@@ -97,14 +97,15 @@ function customRange() {
   return { details, update };
 }
 
-/** The age of the data: late datasets, and the others folded. */
+/** The age of the data: late datasets, and the others folded. Says so while the past is still being filled in. */
 function ages() {
   const [late, others] = ["Late data", "Age of the data"].map((name) => h("ul", { class: "chips", "aria-label": name }));
   const summary = h("summary", {});
   const details = h("details", { class: "ages", hidden: true }, summary, others);
-  function show(snapshots, fault = null) {
+  function show(snapshots, fault = null, isFilling = false) {
     const [isLate, isFresh] = [({ fresh }) => !fresh, ({ fresh }) => fresh];
-    late.replaceChildren(...(fault ? [h("li", { class: "chip late" }, fault)] : []), ...snapshots.filter(isLate).map(chip));
+    late.replaceChildren(...(fault ? [h("li", { class: "chip late" }, fault)] : []),
+      ...(isFilling ? [h("li", { class: "chip still" }, "the past is being filled in")] : []), ...snapshots.filter(isLate).map(chip));
     const fresh = snapshots.filter(isFresh);
     others.replaceChildren(...fresh.map(chip));
     details.hidden = !fresh.length;
@@ -120,11 +121,11 @@ function watching(data, simulated, sources, looked) {
   async function look() {
     if (document.hidden) return;
     try {
-      const { simulated: isSimulated, sources: names, snapshots, store } = await status();
+      const { simulated: isSimulated, sources: names, snapshots, store, filling } = await status();
       simulated.hidden = !isSimulated;
       sources.textContent = isSimulated ? "" : names.join(", ");
-      data.show(snapshots, store.reachable ? null : "store cannot be reached");
-      if (store.reachable) looked(snapshots.map(({ newest }) => newest).join());
+      data.show(snapshots, store.reachable ? null : "store cannot be reached", filling);
+      if (store.reachable) looked([filling, ...snapshots.map(({ newest }) => newest)].join());
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       data.show([], error.kind === "unauthorized" ? "needs a key" : "no answer");
