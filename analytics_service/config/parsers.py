@@ -26,7 +26,7 @@ _BASE = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*/?(?<!/api/v1)(?<!/api/v1
 # Browsers send origins like this, in lower case and without a path (RFC 6454).
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@*A-Z]+")
 _DATABASE = r"[A-Za-z_][A-Za-z0-9_]{0,63}"
-_DATABASES = frozenset({"information_schema", "service_log", "system"})
+_DATABASES = frozenset({"information_schema", "system"})
 
 
 def non_empty(value: str) -> str:
@@ -187,7 +187,7 @@ def user_name(value: str) -> str:
 def database_name(value: str) -> str:
     """The name of a database that ClickHouse and the service do not use themselves."""
     if value.lower() in _DATABASES:
-        raise ValueError("must not be information_schema, service_log or system, which have other uses")
+        raise ValueError("must not be information_schema or system, which have other uses")
     return user_name(value)
 
 

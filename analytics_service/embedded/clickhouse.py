@@ -10,12 +10,11 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.queries import split_statements, sql_scripts
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder, FolderHolder
 from analytics_service.embedded.leftovers import clear_leftovers
 from analytics_service.embedded.server import EmbeddedServer
-from analytics_service.errors import AnalyticsError, EmbeddedServerError
+from analytics_service.errors import EmbeddedServerError
 from analytics_service.supervisor import Supervisor, run_children
 
 log = logging.getLogger(__name__)
@@ -38,8 +37,8 @@ def clickhouse(settings: Settings, command: str, *, attach: bool = True) -> Iter
     """Settings with which a Store reaches a running ClickHouse during the block.
 
     ClickHouse is the server of ANALYTICS_CLICKHOUSE_URL, or another process's server in the data folder, or a server
-    started here for `command` and stopped at the end. With `attach` false, another process's server is an
-    EmbeddedServerError. Child processes of a service use its server.
+    started here for `command` and stopped at the end. EmbeddedServerError if another process's server may end first,
+    or with `attach` false. Child processes of a service use its server.
     """
     if settings.clickhouse_url is not None or FOUND in os.environ:
         yield settings
@@ -56,23 +55,9 @@ def clickhouse(settings: Settings, command: str, *, attach: bool = True) -> Iter
             shutil.rmtree(folder.unfinished, ignore_errors=True)
             with closing(Store(reached)) as store:
                 clear_leftovers(store)
-            keep_query_log(reached)
             yield reached
     finally:
         os.close(lock)
-
-
-def keep_query_log(settings: Settings) -> None:
-    """Make the server keep the log of queries that operators need. A failure is only logged."""
-    with closing(Store(settings)) as store:
-        try:
-            # The view needs the server's own table, which the first flush creates.
-            store.execute("SYSTEM FLUSH LOGS", in_database=False)
-            for script in sql_scripts("embedded"):
-                for statement in split_statements(script.read_text("utf-8")):
-                    store.execute(statement, in_database=False)
-        except AnalyticsError as error:
-            log.warning("Slow queries are not logged: %s", error)
 
 
 def attach(settings: Settings) -> Settings | None:
@@ -115,7 +100,7 @@ def _lock(folder: DataFolder, command: str, settings: Settings, attach: bool) ->
             return lock
         holder = folder.holder()
         if holder is not None and holder.alive:
-            if not attach:
+            if not attach or holder.is_brief:
                 raise EmbeddedServerError(_in_use(folder, holder))
             if folder.running() is not None:
                 return None

@@ -26,6 +26,8 @@ _PRIVATE = 0o600
 # A link could lead to another program's file, and opening a pipe would block.
 _OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
+# Commands that run until they are stopped.
+_PROGRAM, _SERVICES = "analytics-service ", ("up", "serve", "jobs run")
 # Errors of a path or of this user's rights, rather than of the disk.
 _WRONG_PATH = {
     getattr(errno, name)
@@ -41,6 +43,12 @@ class FolderHolder:
     command: str
     bind: str = ""
     source: str | None = None
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether its command ends by itself, and with it the server, which no other command should rely on."""
+        name = self.command.removeprefix(_PROGRAM)
+        return name != self.command and not name.startswith(_SERVICES)
 
     @property
     def alive(self) -> bool:

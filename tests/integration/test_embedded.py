@@ -701,9 +701,6 @@ def test_the_server_listens_on_loopback_only(server: Settings) -> None:
         pass
 
 
-_LOGGED = "SELECT query, error_code FROM service_log.query_log WHERE query LIKE '%4711%' AND name = '' ORDER BY query"
-
-
 def ask(settings: Settings, sql: str) -> list[tuple[Any, ...]]:
     """The rows of a query; none if it is refused. The server's log has it when the answer is there."""
     with client(replace(settings, clickhouse_database="default")) as own:
@@ -715,28 +712,9 @@ def ask(settings: Settings, sql: str) -> list[tuple[Any, ...]]:
             own.command("SYSTEM FLUSH LOGS")
 
 
-def test_queries_that_failed_or_were_slow_are_logged_for_a_week_and_outlive_the_server(own: Settings) -> None:
-    """A fast one is only in the server's own log, which begins anew. Older rows go when their part is merged."""
-    known = [("SELECT 4711 FROM system.nothing", 60), ("SELECT sleep(0.2), 4711", 0)]
-    with clickhouse(own, "pytest") as settings:
-        for sql in ("SELECT 4711", "SELECT sleep(0.2), 4711", "SELECT 4711 FROM system.nothing"):
-            ask(settings, sql)
-        found = [(query.removesuffix("\n FORMAT Native"), code) for query, code in ask(settings, _LOGGED)]
-        assert found == known
-        with client(replace(settings, clickhouse_database="service_log")) as own_client:
-            own_client.command("INSERT INTO query_log (ended_at, query) VALUES (now() - INTERVAL 8 DAY, 'old')")
-    with clickhouse(own, "pytest") as settings:
-        assert len(ask(settings, _LOGGED)) == len(known)
-        ask(settings, "SELECT sleep(0.2), 4711 AS again")
-        assert len(ask(settings, _LOGGED)) == len(known) + 1
-        with client(replace(settings, clickhouse_database="service_log")) as own_client:
-            own_client.command("OPTIMIZE TABLE query_log FINAL")
-        assert ask(settings, "SELECT count() FROM service_log.query_log WHERE query = 'old'") == [(0,)]
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("database")
-def test_no_comment_of_a_researcher_is_taken_for_the_name_of_a_query(server: Settings) -> None:
+def test_a_long_query_of_a_researcher_is_logged_without_its_settings(server: Settings) -> None:
     """Of researchers, the log has what took ten seconds, without the settings: their texts have no bound."""
     sql = "SELECT sleepEachRow({}) SETTINGS function_sleep_max_microseconds_per_block = 0, log_comment = 'prices'"
     for seconds in (2, 11):
@@ -748,7 +726,6 @@ def test_no_comment_of_a_researcher_is_taken_for_the_name_of_a_query(server: Set
     ask(server, "SELECT 1")
     own = "FROM system.query_log WHERE user = 'researcher' AND query LIKE 'SELECT sleepEachRow(%'"
     assert ask(server, f"SELECT query LIKE '%(11)%', log_comment, Settings {own}") == [(1, "prices", {})]
-    assert ask(server, "SELECT name FROM service_log.query_log WHERE query LIKE 'SELECT sleepEachRow(%'") == [("",)]
 
 
 def test_the_headers_that_the_log_has_in_full_are_bounded(server: Settings) -> None:
@@ -757,18 +734,7 @@ def test_the_headers_that_the_log_has_in_full_are_bounded(server: Settings) -> N
 
 
 def test_the_log_of_queries_is_bounded(server: Settings) -> None:
-    """Of all queries that are logged together twenty are kept; the server's own log ends after an hour."""
-    with client(replace(server, clickhouse_database="default")) as own:
-        own.command("SYSTEM FLUSH LOGS")
-        for number in range(25):
-            with pytest.raises(DatabaseError):
-                own.command(f"SELECT {number} FROM bounded")
     ask(server, "SELECT 1")
-    kept = "SELECT count() FROM service_log.query_log WHERE query LIKE '%FROM bounded%' GROUP BY _part"
-    counts = [count for (count,) in ask(server, kept)]
-    assert counts
-    # The log may have been written by itself in between.
-    assert sum(counts) <= 20 * len(counts)
     sql = "SELECT create_table_query FROM system.tables WHERE database = 'system' AND name = 'query_log'"
     ((statement,),) = ask(server, sql)
     assert "TTL event_time + toIntervalHour(1) SETTINGS ttl_only_drop_parts = 1" in statement
@@ -818,6 +784,10 @@ def test_another_command_attaches_to_the_running_server_or_is_refused_in_plain_w
         with pytest.raises(EmbeddedServerError) as refused, clickhouse(own, "another", attach=False):
             pass
     assert attach(own) is None
+    brief = "analytics-service import price prices.csv"
+    # Its server ends with it.
+    with clickhouse(own, brief), pytest.raises(EmbeddedServerError, match=f"`{brief}`"), clickhouse(own, "another"):
+        pass
     message = str(refused.value)
     assert str(own.data_dir) in message
     assert f"process {os.getpid()} (`analytics-service up --bind 127.0.0.1:9999`)" in message
