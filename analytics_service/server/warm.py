@@ -22,14 +22,14 @@ log = logging.getLogger(__name__)
 _Application = Callable[..., Iterable[bytes]]
 
 # New connections wait as long when gunicorn is replaced.
-_READY_SECONDS = 3.0
+_READY_SECONDS = 1.0
 # Bounded, because requests may keep loading months of history.
 _LOAD_SECONDS = 60.0
 _STATES = ("/api/v1/assets/prices", "/api/v1/markets", "/api/v1/ptoken/state", "/api/v1/analytics/market/state")
 
 
 def warm_for_a_while(app: "App", now: int) -> None:
-    """Warm in a thread, and wait for it at most three seconds. It then continues beside requests."""
+    """Warm in a thread, and wait for it at most a second. It then continues beside requests."""
     warming = threading.Thread(target=_warm_when_able, args=(app, now), name="warm", daemon=True)
     warming.start()
     warming.join(_READY_SECONDS)

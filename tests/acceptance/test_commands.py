@@ -60,7 +60,7 @@ def test_up_answers_outlives_a_kill_with_source_and_data_and_ends_with_all_of_it
         first.wait()
         again = own.up()
     assert "Snapshots come from recent:7." in own.printed()
-    until(lambda: all_stopped(started))
+    until(lambda: all_stopped(started) and own.get("/readyz")[0] == 200)
     assert own.get("/api/v1/assets/prices")[1]["count"] == prices["count"]
     until(lambda: all(parts_of(again.pid).values()))
     started = descendants(again.pid)
