@@ -7,7 +7,7 @@ a dataset's rollups is its newest observation in the ledger; the commit after a 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
@@ -38,7 +38,7 @@ class Span:
 def close_rollups(store: Store, histories: Sequence[str], start: int, end: int) -> None:
     """Compute the rollups that observations in [start, end) (unix seconds) close. Rollups closed before `start` exist;
     the newest observation is just before `end`. Call it once the rows are in place. Safe to repeat."""
-    _compute(store, dict.fromkeys(histories, ()), start, end, version=0, removed="")
+    _compute(store, TouchedRollups(), [(histories, ())], start, end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,39 +46,46 @@ class TouchedRollups:
     """The changes of a rewrite: the staging tables of added observations, which have its version, and of removed
     observations; empty if there are none."""
 
-    added: str
-    removed: str
-    version: int
+    added: str = ""
+    removed: str = ""
+    version: int = 0
 
 
 def compute_touched(store: Store, histories: Sequence[str], touched: TouchedRollups, start: int, end: int) -> None:
     """Like `close_rollups`, and compute all rollups with observations that a rewrite added or removed. Call it once
     observations are in place. Deletes rollups of removed observations first: they may become empty."""
-    days = _days(store, touched)
+    staged = {"added": touched.added, "removed": touched.removed or touched.added}
+    changed = store.query("list_staged_days", **staged)
     if touched.removed:
         rollups = named_query("list_rollups_of_observation", ())
         statement = named_query("delete_touched_rollups", {"removed": touched.removed, "rollups": rollups})
         delete_rows(store, ROLLUPS, statement, touched.removed)
-    by_history = {history: days.get(history, ()) for history in histories}
-    _compute(store, by_history, start, end, version=touched.version, removed=touched.removed)
+    named = changed["history"].unique().to_list()
+    # Other histories have no row in these days to be computed, and may have millions to be read.
+    others = [history for history in histories if history not in named]
+    _compute(store, touched, [(named, changed["day"].unique().to_list()), (others, ())], start, end)
 
 
 def _compute(
-    store: Store, days: Mapping[str, Sequence[int]], start: int, end: int, *, version: int, removed: str
+    store: Store,
+    touched: TouchedRollups,
+    groups: Iterable[tuple[Sequence[str], Sequence[int]]],
+    start: int,
+    end: int,
 ) -> None:
-    """Compute the rollups that close, and rollups in `days` (by history) with observations of `version` or removed
-    observations."""
-    closing = closing_span(start, end)
-    touched_by_removed = named_query("find_touched_15min", {"removed": removed}) if removed else ""
-    parts = {"touched": f"(asset_id, begins_at) IN ({touched_by_removed})" if removed else "false"}
+    """Compute the rollups of histories that close, and their rollups in some days with added or removed observations.
+    `groups` are histories and their days."""
+    by_removed = named_query("find_touched_15min", {"removed": touched.removed}) if touched.removed else ""
+    parts = {"touched": f"(history, asset_id, begins_at) IN ({by_removed})" if by_removed else "false"}
+    closed = {"closed_from": start, "closed_to": end, "version": touched.version}
     # No earlier computation may win over this one, even if another server's clock is ahead.
     computed = 0
-    for history, touched in days.items():
-        wider = {width: begin for width, begin in _WIDER.items() if touched or begin(start) != begin(end)}
-        for span in _spans(store, history, touched, closing):
+    for histories, days in groups:
+        wider = {width: begin for width, begin in _WIDER.items() if days or begin(start) != begin(end)}
+        for span in _spans(store, histories, days, closing_span(start, end)) if histories else ():
             computed = computed or new_version(store)
-            bound = {"history": history, "computed": computed, **asdict(span)}
-            store.run("compute_15min_rollups", parts, **bound, closed_from=start, closed_to=end, version=version)
+            bound = {"histories": histories, "computed": computed, **asdict(span)}
+            store.run("compute_15min_rollups", parts, **bound, **closed)
             for width, begin in wider.items():
                 store.run("compute_wider_rollups", **bound | {"width": width, "start": begin(span.start)})
 
@@ -112,16 +119,7 @@ def closing_span(start: int, end: int) -> Span | None:
     return Span(first_second, end) if first_second != floor_to_width(end, FIFTEEN_MINUTES) else None
 
 
-def _days(store: Store, touched: TouchedRollups) -> Mapping[str, Sequence[int]]:
-    """The UTC days (their starts, unix s) that a rewrite touches, by history."""
-    days: dict[str, list[int]] = {}
-    staged = {"added": touched.added, "removed": touched.removed or touched.added}
-    for history, day in store.query("list_staged_days", **staged).iter_rows():
-        days.setdefault(history, []).append(day)
-    return days
-
-
-def _spans(store: Store, history: str, days: Sequence[int], closing: Span | None) -> Iterator[Span]:
+def _spans(store: Store, histories: Sequence[str], days: Sequence[int], closing: Span | None) -> Iterator[Span]:
     """Spans that cover the days and a closing span. They are bounded in time, and in rows unless a single day has
     more."""
     if closing is not None and not days and closing.end - closing.start <= DAY:
@@ -134,7 +132,7 @@ def _spans(store: Store, history: str, days: Sequence[int], closing: Span | None
     if not begins:
         return
     ordered = sorted(begins)
-    counted = store.query("count_rows_by_day", history=history, start=ordered[0], end=ordered[-1] + DAY)
+    counted = store.query("count_rows_by_day", histories=histories, start=ordered[0], end=ordered[-1] + DAY)
     rows: Counter[int] = Counter(dict(counted.iter_rows()))
     first, total = begins[ordered[0]], 0
     for day, following in pairwise([*ordered, 0]):

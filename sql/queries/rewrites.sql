@@ -110,9 +110,8 @@ FROM {table:Identifier} FINAL
 
 -- name: list_staged_days
 -- The UTC days (their starts) on which a rewrite adds or removes observations, by history.
-SELECT DISTINCT history, toUnixTimestamp(toStartOfDay(observed_at)) AS day
+SELECT DISTINCT toString(history) AS history, toUnixTimestamp(toStartOfDay(observed_at)) AS day
 FROM (SELECT history, observed_at FROM {added:Identifier} UNION ALL SELECT history, observed_at FROM {removed:Identifier})
-ORDER BY history, day
 
 -- name: count_staged_by_day
 -- The number of rows of a staging table in each UTC day (its start).

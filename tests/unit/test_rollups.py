@@ -51,7 +51,7 @@ class FilledStore(LedgerStore):
             return pl.DataFrame(staged, schema={"history": pl.String, "day": pl.UInt32}, orient="row")
         if query == "make_version":
             return pl.DataFrame({"version": [8]})
-        assert parameters["history"] == "price"
+        assert parameters["histories"] == ["price"]
         since, until = int(str(parameters["start"])), int(str(parameters["end"]))
         assert query == "count_rows_by_day"
         counts = [(day, count) for day, count in self._stored.items() if since <= day < until]
