@@ -2,7 +2,7 @@
 
 ClickHouse's BACKUP copies each table as of a moment. The ledger is copied first, so the tables have every row of the
 commits that it lists. Rows of later commits are copied, too, but no reader sees them. The write lock keeps corrections
-out. If a job adds late observations meanwhile (rule 8.1, late data), the backup fails.
+out. If a job adds late observations meanwhile (rule 8.1, late data), the backup starts over.
 """
 
 import json
@@ -42,6 +42,7 @@ FIRST, SECOND = "ledger", "tables"
 SPARE = 64 * 2**20
 # The name of the database within a backup.
 DATABASE = "analytics"
+_ATTEMPTS = 5
 _PAUSE = 0.1
 
 
@@ -63,7 +64,7 @@ def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> Manif
     """Write the store, whose schema is current, into a new file. `folder` holds the parts until they are packed.
 
     UserError if the file exists or the store lacks tables; DiskFull without room; CorrectionInProgress during a
-    correction; OperationFailed if the file cannot be written, or history was rewritten meanwhile.
+    correction; OperationFailed if the file cannot be written, or history was rewritten during every attempt.
     """
     # Refuse a dangling link, too: the file would replace it.
     if os.path.lexists(path):
@@ -72,14 +73,17 @@ def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> Manif
         raise UserError(f"{path.parent} is not a folder that this user may write to. Name a file in another folder.")
     if missing := missing_tables(store):
         raise UserError(missing_message(missing))
-    with correction(store, ALL, "backup"), empty_folder(folder):
-        manifest = _copy(store, folder, reporter)
-        _pack(folder, path, manifest, reporter)
-        return manifest
+    with correction(store, ALL, "backup"):
+        for _ in range(_ATTEMPTS):
+            with suppress(Superseded), empty_folder(folder):
+                manifest = _copy(store, folder, reporter)
+                _pack(folder, path, manifest, reporter)
+                return manifest
+    raise OperationFailed("History was rewritten during every attempt. Take the backup later.")
 
 
 def _copy(store: Store, folder: Path, reporter: Reporter) -> Manifest:
-    """Make ClickHouse copy all tables into the folder. OperationFailed if history was rewritten meanwhile."""
+    """Make ClickHouse copy all tables into the folder. Superseded if history was rewritten meanwhile."""
     heads = read_heads(store)
     taken_at = unix_second(datetime.now(UTC).replace(microsecond=0))
     sizes = dict(store.query("list_tables").iter_rows())
@@ -88,10 +92,7 @@ def _copy(store: Store, folder: Path, reporter: Reporter) -> Manifest:
         tables = statement_tables(names, store.database, DATABASE)
         size = sum(sizes[name] for name in names)
         run_statement(store, f"BACKUP {tables} TO {backup_disk(folder, part)}", ("Copying", size), reporter)
-    try:
-        require_unchanged(store, *heads.values())
-    except Superseded:
-        raise OperationFailed("A job has added late observations meanwhile. Take the backup again.") from None
+    require_unchanged(store, *heads.values())
     applied = [Applied(migration.number, migration.name, migration.checksum) for migration in shipped_migrations()]
     return Manifest(taken_at, applied)
 

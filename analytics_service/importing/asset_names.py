@@ -11,6 +11,8 @@ from analytics_service.market.assets import Asset, AssetFinder, AssetGroup, spli
 from analytics_service.market.sums import TOTAL
 
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
+# Number of names up to which similar symbols are suggested.
+_SUGGESTED = 50
 _REMEDY = "add it with --new-assets, or describe it with --assets"
 
 
@@ -81,7 +83,9 @@ class AssetNames:
         if self._pairs and (fault := pair_fault(name)):
             return ResolvedName(None, fault)
         if not self._add_new:
-            return ResolvedName(None, f"is an unknown asset; {self._cure}")
+            # Comparing a name with all symbols takes time, so only the first names get suggestions.
+            near = self._assets.similar(name) if len(self._named) < _SUGGESTED else ""
+            return ResolvedName(None, f"is an unknown asset{f' (did you mean {near}?)' if near else ''}; {self._cure}")
         return self._made(name, symbol)
 
     def _made(self, name: str, symbol: str) -> str | ResolvedName:

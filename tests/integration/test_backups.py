@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -167,12 +166,22 @@ class Meanwhile(Silent):
             self._act()
 
 
-def test_a_backup_fails_when_history_is_rewritten_meanwhile(store: Store, folder: Path, tmp_path: Path) -> None:
+def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store, folder: Path, tmp_path: Path) -> None:
     commit(store, {"token;a": [(100, Decimal(1))]})
-    rewrite = partial(record_rewrite, store, ["prices"], 7, finished=1)
-    with pytest.raises(OperationFailed, match="added late observations meanwhile"):
-        back_up(store, tmp_path / "backup", folder, Meanwhile(rewrite, 1))
-    assert [*tmp_path.iterdir()] == []
+    versions = count(7)
+
+    def rewrite() -> None:
+        commit(store, {"token;a": [(next(versions) * 100, Decimal(1))]})
+        record_rewrite(store, ["prices"], next(versions), finished=1)
+
+    back_up(store, tmp_path / "backup", folder, Meanwhile(rewrite, 1))
+    with closing(store.sibling(f"{store.database}_again")) as other:
+        restore(other, tmp_path / "backup", folder, Silent(), replace=False)
+        assert read_heads(other)["prices"].at == 700
+        drop_database(store, other.database)
+    with pytest.raises(OperationFailed, match="rewritten during every attempt"):
+        back_up(store, tmp_path / "other", folder, Meanwhile(rewrite, 100))
+    assert [path.name for path in tmp_path.iterdir()] == ["backup"]
 
 
 def test_a_backup_is_a_new_file_or_none(store: Store, folder: Path, tmp_path: Path) -> None:
