@@ -18,6 +18,7 @@ from analytics_service.market.markets import NO_CONFIG, GlobalConfig, LendMarket
 from analytics_service.market.prices import Price
 from analytics_service.server.past import fill_past_beside
 from analytics_service.sources.base import Source
+from analytics_service.state.health import FILLING
 from jobs.registry import JOBS
 from jobs.runner import take_snapshot
 from tests.doubles import FirstHeads
@@ -75,6 +76,23 @@ def test_a_protocol_without_a_token_is_not_asked_for_it(settings: Settings, stor
             assert client.simulate_get(f"/api/v1/{path}", query_string=at).status_code == 200, path
         lacking = client.simulate_get("/api/v1/ptoken/state", query_string=at)
         assert "snapshot of ptoken" in lacking.json["error"]["message"]
+
+
+def test_a_past_that_is_being_filled_in_is_said_and_not_cached_for_a_day(
+    settings: Settings, store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    filling = tmp_path / "filling"
+    filling.touch()
+    monkeypatch.setenv(FILLING, str(filling))
+    for at in (NOON, NOON + timedelta(hours=1)):
+        take_snapshot(JOBS["prices"], Minimal(), store, at)
+    client = falcon.testing.TestClient(create_app(settings, store, heads=FirstHeads(store)))
+    page = f"/api/v1/assets/price-history?start={unix_second(NOON)}&end={unix_second(NOON) + 60}&period=h"
+    assert client.simulate_get("/api/v1/status/health").json["data"]["filling"] is True
+    assert client.simulate_get(page).headers["cache-control"] == "public, max-age=1"
+    filling.unlink()
+    assert client.simulate_get("/api/v1/status/health").json["data"]["filling"] is False
+    assert client.simulate_get(f"{page}&limit=1").headers["cache-control"] == "public, max-age=86400"
 
 
 class Forgetful(Minimal):
