@@ -83,7 +83,9 @@ def fill_past(source: Source, store: Store, batches: Sequence[Batch], stop: thre
     length = sum(len(instants) for _, instants in batches)
     with click.progressbar(length=length, label="Filling in the past", hidden=is_json() or not length) as bar:
         for job, instants in batches:
-            if job.name not in failed and not stop.is_set():
+            if stop.is_set():
+                return
+            if job.name not in failed:
                 try:
                     retries(partial(backfill, job, source, store, instants))
                 except ANY_FAILURE as error:
