@@ -2,22 +2,23 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import dataclass
 
 from analytics_service.errors import Lost
 from analytics_service.market.instants import format_instant, from_unix
 from analytics_service.market.kinds import FOREVER
 from analytics_service.store.datasets.events import EVENTS
+from analytics_service.store.datasets.histories import HISTORIES
 
 LOSSES = "loss"
 # Tables whose rows can be restored only together with all later ones: they hold changes, or derive from events.
-_CHANGES = ("position_change", "position_summary", EVENTS)
+_CHANGES = {"position_change", "position_summary", EVENTS}
+_HISTORIES = {history.name for history in HISTORIES}
 # Datasets whose histories are computed from their tables.
 _COMPUTED = ("positions", "loans")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Loss:
     """Lost rows of a history or table. Answers lack them from `first` to `last` (unix seconds, both included): until
     later rows replace them, or FOREVER. `part` names a broken part whose rows nothing counts; else it is empty."""
@@ -28,13 +29,7 @@ class Loss:
     part: str = ""
 
     def __str__(self) -> str:
-        return f"rows of {self.what} are lost{self._span}"
-
-    @property
-    def _span(self) -> str:
-        if self.last == FOREVER:
-            return f" from {format_instant(from_unix(self.first))} on" if self.first else ""
-        return f" between {format_instant(from_unix(self.first))} and {format_instant(from_unix(self.last))}"
+        return _describe([self])
 
     def overlaps(self, start: int, end: int) -> bool:
         """Whether answers for [start, end) (unix seconds) lack rows."""
@@ -42,37 +37,47 @@ class Loss:
 
 
 def describe_losses(losses: Mapping[str, Sequence[Loss]]) -> list[str]:
-    """Lines for operators about losses by dataset: what is lost, and what to do once the disk is sound."""
-    alike: defaultdict[object, list[tuple[str, Loss]]] = defaultdict(list)
+    """A line for operators for each dataset, and for each broken part: what is lost, and what to do once the disk is
+    sound."""
+    alike: defaultdict[str, list[tuple[str, Loss]]] = defaultdict(list)
     for dataset, found in sorted(losses.items()):
         for loss in found:
-            # A broken part may concern several datasets, and a time range several histories of a dataset.
-            cause = (loss.what, loss.part) if loss.part else (dataset, loss.first, loss.last)
-            alike[dataset if loss.what in _CHANGES else cause].append((dataset, loss))
-    return [_describe(*map(dict.fromkeys, zip(*group, strict=True))) for group in alike.values()]
+            # A broken part may concern several datasets.
+            alike[dataset if loss.what in _CHANGES else loss.part or dataset].append((dataset, loss))
+    return [_line(*zip(*group, strict=True)) for group in alike.values()]
 
 
-def _describe(datasets: Iterable[str], losses: Iterable[Loss]) -> str:
-    """A line about losses that share a time range, a broken part or a remedy."""
-    (dataset, *others), (first, *_) = datasets, sorted(losses, key=attrgetter("first"))
-    what = replace(first, what=", ".join(dict.fromkeys(loss.what for loss in losses)))
-    broken = ", ".join(dict.fromkeys(f"detached/{loss.part} of {loss.what}" for loss in losses if loss.part))
-    remedies = [_remedy(dataset, first), f"delete {broken}" if broken else ""]
-    return f"{f'{dataset}: ' if dataset and not others else ''}{what}; {', then '.join(filter(None, remedies))}"
+def _line(datasets: Sequence[str], losses: Sequence[Loss]) -> str:
+    dataset = datasets[0]
+    broken = dict.fromkeys(f"detached/{loss.part} of {_table(loss)}" for loss in losses if loss.part)
+    remedies = [_remedy(dataset, losses) if dataset else "", f"delete {', '.join(broken)}" if broken else ""]
+    whose = f"{dataset}: " if dataset and {*datasets} == {dataset} else ""
+    return f"{whose}{_describe(losses)}; {', then '.join(filter(None, remedies))}"
 
 
-def _remedy(dataset: str, loss: Loss) -> str:
-    """How to restore rows that answers need; empty if none do."""
-    if not dataset:
-        return ""
-    start, end = (format_instant(from_unix(second)) for second in (loss.first, loss.last))
-    span = f"--start {start} --end {'now' if loss.last == FOREVER else end}"
+def _table(loss: Loss) -> str:
+    return "observation" if loss.what in _HISTORIES else loss.what
+
+
+def _describe(losses: Sequence[Loss]) -> str:
+    first, last = min(loss.first for loss in losses), max(loss.last for loss in losses)
+    between = f" between {format_instant(from_unix(first))} and {format_instant(from_unix(last))}"
+    after = f" from {format_instant(from_unix(first))} on" if first else ""
+    names = ", ".join(dict.fromkeys(loss.what for loss in losses))
+    return f"rows of {names} are lost{after if last == FOREVER else between}"
+
+
+def _remedy(dataset: str, losses: Sequence[Loss]) -> str:
+    """How to restore rows that answers need."""
+    first, last = min(loss.first for loss in losses), max(loss.last for loss in losses)
+    start, names = format_instant(from_unix(first)), {loss.what for loss in losses}
+    span = f"--start {start} --end {'now' if last == FOREVER else format_instant(from_unix(last))}"
     command = f"jobs backfill {dataset} {span} --again"
-    if loss.what == "asset_definition":
+    if "asset_definition" in names:
         command = f"jobs backfill prices {span} --again"
-    elif loss.what == "snapshot":
+    elif "snapshot" in names:
         command = f"jobs backfill all {span}"
-    elif loss.what in _CHANGES:
+    elif names & _CHANGES:
         removal, command = f"remove {dataset} --start {start}", f"jobs backfill {dataset} --start {start} --end now"
         return f"run `analytics-service {removal}` and `analytics-service {command}`, or restore a backup"
     elif dataset in _COMPUTED:
