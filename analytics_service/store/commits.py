@@ -250,12 +250,13 @@ def _rewrite(writer: "_Writer", changes: Commit, tables: _Tables, provenance: Pr
     what = provenance.replaces or ("backfill" if changes.backdated else provenance.kind)
     with rewrite.staging(store, dataset, version, what=what, expected=observations.height) as staged:
         writer.require()
-        for table, rows in tables:
-            if staged.has(table):
-                staged.insert(table, with_version(rows, version))
-            else:
-                writer.insert(table, rows)
-        staged.insert(OBSERVATIONS, with_version(with_known_times(observations), version))
+        with store.together(f"a rewrite of {dataset}"):
+            for table, rows in tables:
+                if staged.has(table):
+                    staged.insert(table, with_version(rows, version))
+                else:
+                    writer.insert(table, rows)
+            staged.insert(OBSERVATIONS, with_version(with_known_times(observations), version))
         if removed is None and provenance.replaces:
             removed = unobserved_keys(store, dataset, [run.at for run in writer.runs], observations)
         if removed is not None:

@@ -3,7 +3,8 @@
 A rewrite is atomic. It first writes observations, definitions of assets and ledger rows into staging tables. It writes
 rows of other tables directly: nobody reads them before the ledger lists their commit. An announced rewrite is always
 completed; meanwhile readers discard what they read of its dataset. The writer holds the write lock throughout, and
-checks it before each step. The next holder completes the rewrite of a dead writer; every step may be repeated:
+checks it before it announces and before it lists commits. All other steps read staging tables, which whoever takes the
+lock next drops. The next holder completes the rewrite of a dead writer; every step may be repeated:
 
 | staging tables | announcement | state of the rewrite | next step                             |
 |----------------|--------------|----------------------|---------------------------------------|
@@ -86,14 +87,14 @@ class Staging:
         self._store.require_room(2**20 + rows * _BYTES_OF_ROW)
 
     def create(self) -> None:
-        for staged, table in self._tables.items():
-            self._store.execute(
-                f"CREATE TABLE IF NOT EXISTS {quote_identifier(staged)}{{on_cluster}} AS {quote_identifier(table)}"
-            )
+        with self._store.together(f"staging of {self.dataset}"):
+            for staged, table in self._tables.items():
+                self._store.execute(
+                    f"CREATE TABLE IF NOT EXISTS {quote_identifier(staged)}{{on_cluster}} AS {quote_identifier(table)}"
+                )
 
     def insert(self, table: str, rows: pl.DataFrame) -> None:
         """Write rows into the staging table of a table."""
-        self._lock.require()
         self._store.insert(table + self._suffix, rows)
 
     def has(self, table: str) -> bool:
@@ -136,35 +137,45 @@ class Staging:
         """Attach the observations, compute the rollups that they touch or close, and list the commits. `head` is the
         dataset's head before the rewrite. Safe to repeat."""
         require_shards(self._store)
-        staged_runs = LEDGER + self._suffix
-        runs = parse_ledger_rows(self._store.query("read_staged_runs", table=staged_runs))
-        first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
-        start = head.last_observed_at + 1 if head else first
+        runs = parse_ledger_rows(self._store.query("read_staged_runs", table=LEDGER + self._suffix))
+        with self._store.together(f"a rewrite of {self.dataset}"):
+            has_assets = self._put_rows_in_place(runs, head)
+            self._list(runs)
+            if has_assets and any(run.kind == "import" for run in runs):
+                show_assets(self._store)
+
+    def _put_rows_in_place(self, runs: Sequence[LedgerRow], head: Head | None) -> bool:
+        """Put observations, events, definitions and rollups in place. Returns whether there are definitions."""
+        tables = {"removed": self.removed, "assets": ASSETS + self._suffix}
+        has_removed, has_assets = self._store.query("check_staged", **tables).row(0)
+        removed = self.removed if has_removed else ""
         # Rows are added before the rows that they replace are deleted: a job may read both, but must not miss both.
         for table in (OBSERVATIONS, *self._events):
             self._add(table)
-        removed = self.removed if self._store.query("count_rows", table=self.removed)["rows"].item() else ""
         if removed:
             self._delete(OBSERVATIONS, "delete_observations", removed, removed=removed)
-        self._add_assets()
+        if has_assets:
+            self._add_assets()
+        first, newest = min(run.first_observed_at for run in runs), max(run.last_observed_at for run in runs)
+        start = head.last_observed_at + 1 if head else first
         touched = TouchedRollups(self._added, removed, self.version)
-        self._lock.require()
         compute_touched(self._store, names_of(self.dataset), touched, start, max(newest + 1, start))
+        return bool(has_assets)
+
+    def _list(self, runs: Sequence[LedgerRow]) -> None:
+        """Change the ledger."""
+        staged_runs = LEDGER + self._suffix
+        self._lock.require()
         if any(run.kind.startswith(_TAKEN_OUT) for run in runs):
             self._delete(LEDGER, "delete_runs", staged_runs, staged=staged_runs)
             if self._events:
                 self._delete(EVENTS, "delete_events", staged_runs, staged=staged_runs)
         listed = f"SELECT * FROM {staged_runs} FINAL WHERE NOT startsWith(kind, '{_TAKEN_OUT}')"
-        self._lock.require()
         self._store.execute(f"INSERT INTO {LEDGER} {listed}")
-        self._lock.require()
         if any(run.kind == CORRECTION for run in runs):
             make_head_anew(self._store, self.dataset, self.version)
-        if any(run.kind == "import" for run in runs):
-            show_assets(self._store)
 
     def _add(self, table: str) -> None:
-        self._lock.require()
         staged = table + self._suffix
         if self._store.layout.is_replicated:
             add_in_pieces(self._store, table, staged, self.version)
@@ -172,7 +183,6 @@ class Staging:
             self._store.execute(f"ALTER TABLE {table} ATTACH PARTITION ALL FROM {staged}")
 
     def finish(self) -> None:
-        self._lock.require()
         record_rewrite(self._store, [self.dataset], self.version, finished=1)
 
     def drop(self) -> None:
@@ -205,7 +215,6 @@ class Staging:
         return replace(run, **left, at=run.at if run.at == VALUES_ONLY else left["last_observed_at"])
 
     def _delete(self, table: str, query: str, staged: str, /, **parts: str) -> None:
-        self._lock.require()
         statement = named_query(query, {**parts, "version": f"{self.version}"})
         delete_rows(self._store, table, statement, staged)
 
@@ -221,7 +230,6 @@ class Staging:
         if self.dataset != ASSETS_DATASET:
             columns = f"* REPLACE ({new_version(self._store)} AS version)"
             where += f" AND id NOT IN (SELECT id FROM {ASSETS} WHERE version > {self.version})"
-        self._lock.require()
         self._store.execute(f"INSERT INTO {ASSETS} SELECT {columns} FROM {staged} WHERE {where}")
 
 

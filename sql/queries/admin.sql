@@ -20,11 +20,6 @@ FROM system.tables
 WHERE database = currentDatabase()
   AND name = {view:String}
 
--- name: count_rows
--- The number of rows of a table. Duplicates count until they are merged.
-SELECT count() AS rows
-FROM {table:Identifier}
-
 -- name: list_export_columns
 -- The columns of each view. A view with parameters has none.
 SELECT table AS view, name, type

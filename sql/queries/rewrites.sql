@@ -108,6 +108,12 @@ WHERE database = currentDatabase()
 SELECT *
 FROM {table:Identifier} FINAL
 
+-- name: check_staged
+-- Does a rewrite remove observations, and does it bring definitions of assets?
+SELECT
+    (SELECT count() FROM {removed:Identifier}) > 0 AS has_removed,
+    (SELECT count() FROM {assets:Identifier}) > 0 AS has_assets
+
 -- name: list_staged_days
 -- The UTC days (their starts) on which a rewrite adds or removes observations, by history.
 SELECT DISTINCT toString(history) AS history, toUnixTimestamp(toStartOfDay(observed_at)) AS day

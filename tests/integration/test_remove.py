@@ -233,11 +233,12 @@ def test_what_came_just_before_a_removal_goes_with_it(store: Store, settings: Se
     job, source, came = JOBS["prices"], SimulatedSource("1"), list[int]()
 
     def beside(statement: Statement) -> None:
-        if statement.name == "check_lock_held" and not came:
+        if statement.name == "list_abandoned_staging" and not came:
             came.append(1)
             take_snapshot(job, source, store, NOW + HOUR)
 
     take_snapshot(job, source, store, NOW)
     with closing(WatchedStore(settings, before=beside)) as watched:
         remove(watched, Removal("prices", PRICES, LAST, FOREVER), tmp_path, Silent())
+    assert came
     assert observations(settings) == {}
