@@ -137,12 +137,10 @@ class ScheduledJob:
     measure: Measure
     report: JobRun
     is_unreported: bool = False
-    last: datetime | None = None
 
     def __call__(self, at: datetime) -> None:
         """Take the job's snapshot of an instant, and log the outcome."""
         name, started, outcome = self.job.name, time.monotonic(), "failed"
-        self._log_gap(at)
         try:
             outcome = take_snapshot(
                 self.job, self.source, self.store, at, self.retries, rejections=self.rejections
@@ -160,17 +158,6 @@ class ScheduledJob:
         took = round(seconds * MILLISECONDS)
         self.report = replace(self.report, ran_at=unix_second(at), outcome=outcome, duration_ms=took)
         self.is_unreported = True
-
-    def _log_gap(self, at: datetime) -> None:
-        """Log instants that were skipped because a snapshot took too long or the process was paused."""
-        last, self.last = self.last, at
-        if last and at - last > timedelta(seconds=self.report.interval):
-            log.warning(
-                "%s: skipped the instants between %s and %s; `analytics-service jobs backfill %s --start %s --end %s "
-                "--every %ds` takes missing snapshots.",
-                *(self.job.name, format_instant(last), format_instant(at)),
-                *(self.job.name, format_instant(last), format_instant(at), self.report.interval),
-            )
 
 
 def write_reports(store: Store, jobs: Sequence[tuple[ScheduledJob, datetime | None]]) -> None:

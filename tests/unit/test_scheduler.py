@@ -1,6 +1,5 @@
 """The scheduler, without ClickHouse. Where real time must pass, tests wait for an event, for at most two seconds."""
 
-import logging
 import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -118,7 +117,7 @@ def test_a_failing_run_is_logged_and_the_next_instant_is_run(caplog: pytest.LogC
 
 
 def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(caplog: pytest.LogCaptureFixture) -> None:
-    """The instants that it costs are counted, and the next run tells of them."""
+    """The instants that it costs are counted."""
     stop, skipped, store = threading.Event(), threading.Event(), FakeStore()
     asked: list[datetime] = []
 
@@ -137,7 +136,6 @@ def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(caplog: pytest
     first, second = asked
     assert second - first >= timedelta(seconds=2)
     assert store.instants == [first.timestamp(), second.timestamp()]
-    assert len([message for message in caplog.messages if "prices: skipped the instants" in message]) == 1
     assert "set back" not in caplog.text
 
 
@@ -186,20 +184,6 @@ def test_every_run_is_measured() -> None:
     for at in (NOON, NOON, NOON + MINUTE):
         job(at)
     assert outcomes == ["done", "already_done", "failed"]
-
-
-def test_instants_that_pass_while_the_process_stands_still_are_told_by_the_next_run(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    job = scheduled(FakeStore(), lambda at: None, lambda *run: None)
-    job(NOON)
-    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
-    for minute in (4, 5):
-        job(NOON + minute * MINUTE)
-    assert [record.message for record in caplog.records if record.levelno > logging.INFO] == [
-        "prices: skipped the instants between 2025-03-01T12:00:00Z and 2025-03-01T12:04:00Z; `analytics-service jobs "
-        "backfill prices --start 2025-03-01T12:00:00Z --end 2025-03-01T12:04:00Z --every 60s` takes missing snapshots."
-    ]
 
 
 def test_a_run_that_comes_too_late_to_begin_is_counted() -> None:
