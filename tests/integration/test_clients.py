@@ -4,7 +4,6 @@ import importlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,10 +18,6 @@ from tests.integration.servers import listening
 
 # Where .ci/run has installed openapi-typescript, openapi-fetch, TypeScript and Redocly's linter.
 _NODE_TOOLS = os.environ.get("CLIENT_NODE_TOOLS")
-# Of the package openapi-generator-cli, which needs Java.
-_GENERATOR = shutil.which("openapi-generator-cli")
-# Debian's golang-gopkg-validator.v2-dev, which the generated client imports.
-_GO_PACKAGES = Path("/usr/share/gocode")
 # Of a generated client, whatever the document: its packages, types and errors.
 _OWN_FILES = 20
 # As http/README says. A text would be `data` of an unknown type, or of {}.
@@ -39,17 +34,6 @@ export async function use() {
   const history = await client.GET("/api/v1/assets/price-history", { params: { query } });
   const [series] = history.data!.data.series;
   if ("points" in series) return first + series.points[0].t;
-"""
-# Ends at the first answer that the generated types do not hold.
-_GO_USE = """\
-package main
-import (client "client"; "encoding/json"; "os")
-func read(name string, into interface{{}}) {{
-	data, err := os.ReadFile(name)
-	if err == nil {{ err = json.Unmarshal(data, into) }}
-	if err != nil {{ panic(name + ": " + err.Error()) }}
-}}
-func main() {{ {reads} }}
 """
 
 
@@ -158,60 +142,9 @@ def test_the_document_follows_the_rules_that_redocly_recommends(folder: Path) ->
     assert json.loads(done.stdout)["totals"] == {"errors": 0, "warnings": 0, "ignored": 0}
 
 
-def generated(folder: Path, language: str) -> Path:
-    """The folder of a client that openapi-generator has generated."""
-    into = folder / language
-    command = [str(_GENERATOR), "generate", "-i", "openapi.json", "-g", language, "-o", str(into)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return into
-
-
 def passes(command: list[str | Path], folder: Path, **environment: str) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, **environment})
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(_GENERATOR is None, reason="`pip install openapi-generator-cli`, and Java")
-class TestOpenApiGenerator:
-    def test_its_python_models_hold_every_answer(
-        self, folder: Path, protocol: Client, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Lists of markets are the exception: with `anyOf` it forgets alternatives within their items."""
-        monkeypatch.syspath_prepend(generated(folder, "python"))
-        models = importlib.import_module("openapi_client.models")
-        document = json.loads((folder / "openapi.json").read_bytes())
-        lists = {name for name in document["components"]["schemas"] if name.endswith("MarketListResponse")}
-        for name, path, answer in answers(document, protocol, ("with_text", "with_value", "with_percent")):
-            held = getattr(models, name).from_dict(answer).to_json().replace("+00:00", "Z")
-            assert name in lists or json.loads(held) == answer, path
-        answer = protocol.simulate_get("/api/v1/nothing").json
-        assert json.loads(models.Failure.from_dict(answer).to_json()) == answer
-
-    @pytest.mark.skipif(_NODE_TOOLS is None, reason="CLIENT_NODE_TOOLS names no folder with TypeScript")
-    def test_its_typescript_client_passes_tsc(self, folder: Path) -> None:
-        into = generated(folder, "typescript-fetch")
-        options = ["--noEmit", "--strict", "--target", "es2020", "--moduleResolution", "node", "--lib", "es2020,dom"]
-        passes([Path(str(_NODE_TOOLS)) / "node_modules" / ".bin" / "tsc", *options, "index.ts"], into)
-
-    @pytest.mark.skipif(
-        not (shutil.which("go") and _GO_PACKAGES.exists()), reason="apt's golang-go, golang-gopkg-validator.v2-dev"
-    )
-    def test_its_go_client_passes_vet_and_reads_every_state(self, folder: Path, protocol: Client) -> None:
-        """Points of histories may be null, which the validator that Debian has does not know."""
-        path = folder / "gopath" / "src" / "client"
-        shutil.copytree(generated(folder, "go"), path, ignore=shutil.ignore_patterns("test"))
-        document = json.loads((folder / "openapi.json").read_bytes())
-        (use := path.parent / "use").mkdir()
-        reads = []
-        for name, _, answer in answers(document, protocol, ("with_text", "with_value", "with_percent")):
-            if "History" not in name:
-                (use / f"{len(reads)}.json").write_text(json.dumps(answer), "utf-8")
-                reads.append(f'read("{len(reads)}.json", &client.{name}{{}})')
-        (use / "main.go").write_text(_GO_USE.format(reads="; ".join(reads)), "utf-8")
-        for command, place in (("vet", path), ("run", use)):
-            passes(["go", command, "."], place, GO111MODULE="off", GOPATH=f"{folder / 'gopath'}:{_GO_PACKAGES}")
 
 
 @pytest.fixture(scope="module")
