@@ -245,9 +245,7 @@ def _page(start: int, end: int, period: str, **more: str) -> str:
 Tasks = type[Corrections] | type[Gaps] | type[Removals]
 ANNOUNCES = Moment("run announce_rewrite")
 ATTACHES = Moment("ATTACH PARTITION")
-COMPUTES_ROLLUPS = Moment("run compute_wider_rollups")
 LISTS_RUNS = Moment("INSERT INTO snapshot")
-FINISHES = Moment("insert rewrite", after="INSERT INTO snapshot")
 TAKES_OUT = Moment("DELETE FROM observation")
 UNLISTS = Moment("DELETE FROM snapshot")
 # Before every statement. A rewrite has at least twelve, and fewer than these.
@@ -306,8 +304,8 @@ def check(reads: Sequence[Read], task: Task, prompt: bool) -> None:
 @pytest.mark.parametrize(
     ("tasks", "moments"),
     [
-        pytest.param(Corrections, (ANNOUNCES, ATTACHES, COMPUTES_ROLLUPS, LISTS_RUNS, FINISHES), id="import"),
-        pytest.param(Removals, (TAKES_OUT, UNLISTS), id="remove"),
+        pytest.param(Corrections, (ANNOUNCES, ATTACHES, LISTS_RUNS), id="import"),
+        pytest.param(Removals, (UNLISTS,), id="remove"),
         every,
         every_of_backfill,
         every_of_removal,
@@ -339,7 +337,7 @@ def test_a_rewrite_that_is_killed_is_all_there_or_not_at_all(
 @pytest.mark.parametrize(
     ("tasks", "moments"),
     [
-        pytest.param(Corrections, (ATTACHES, LISTS_RUNS), id="import"),
+        pytest.param(Corrections, (ATTACHES,), id="import"),
         pytest.param(Removals, (TAKES_OUT,), id="remove"),
         every,
         every_of_backfill,
