@@ -19,7 +19,6 @@ from analytics_service.store.rewrite import complete_interrupted, correction, st
 from analytics_service.store.write_lock import LOCK_SECONDS, write_lock
 from jobs.registry import JOBS
 from jobs.runner import Outcome, take_snapshot
-from tests.integration.databases import make_views
 from tests.integration.imports import IDS, NOW, observations, prices_file, query, run
 from tests.integration.interrupted import Moment, Writer, import_of
 
@@ -27,10 +26,10 @@ LAST = int(NOW.timestamp())
 VIEW = "SELECT operation, dataset, outcome, rows, command FROM corrections ORDER BY began"
 
 
+@pytest.mark.usefixtures("views")
 def test_a_second_correction_is_refused_in_a_line_that_names_the_command_of_the_first(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
-    make_views(store)
     file = prices_file(tmp_path, [(IDS[0], LAST - number, "1") for number in range(3)])
     with closing(Store(settings, author="analytics-service jobs recompute")) as first:
         with staging(first, "rates", new_version(store), what="recompute"):
@@ -48,11 +47,11 @@ def test_a_second_correction_is_refused_in_a_line_that_names_the_command_of_the_
     assert query(settings, spans) == [(LAST - 2, LAST, 1)]
 
 
+@pytest.mark.usefixtures("views")
 def test_a_correction_is_one_row_from_its_beginning_until_its_lock_is_released(
     store: Store, settings: Settings
 ) -> None:
     """Who asks for the lock meanwhile has none."""
-    make_views(store)
     with write_lock(store, "prices", "import"):
         store.execute(
             "INSERT INTO write_lock (holder, operation, dataset, requested_at) "
@@ -135,8 +134,8 @@ def test_a_job_that_would_rewrite_history_leaves_that_to_its_next_run(store: Sto
     assert take_snapshot(job, source, store, late) == Outcome.DONE
 
 
+@pytest.mark.usefixtures("views")
 def test_an_interrupted_rewrite_is_left_to_whoever_holds_the_lock(store: Store, settings: Settings) -> None:
-    make_views(store)
     store.execute("INSERT INTO rewrite (dataset, version, operation) SELECT 'prices', 7, 'import'")
     assert query(settings, "SELECT outcome FROM corrections") == [("interrupted",)]
     with write_lock(store, "rates", "remove"):
