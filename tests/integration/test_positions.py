@@ -1,12 +1,10 @@
 """Positions: changed items are written, closed ones are marked, and a lookup reads one address."""
 
-import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-import polars as pl
 import pytest
 from clickhouse_connect.driver.client import Client
 
@@ -25,13 +23,12 @@ from analytics_service.market.positions import (
 )
 from analytics_service.store import batches as pieces
 from analytics_service.store.datasets import positions
-from analytics_service.store.datasets.positions import borrowing_of, read_activity, read_borrowing, read_position
+from analytics_service.store.datasets.positions import read_activity, read_position
 from jobs.registry import JOBS
 from jobs.runner import Outcome, take_snapshot
 from tests import clickhouse
 from tests.doubles import dying
 from tests.integration.handmade import HUGE, LARGEST, NOON, HandMade
-from tests.stored import item_frame
 
 JOB = JOBS["positions"]
 MINUTE = timedelta(minutes=1)
@@ -226,58 +223,6 @@ def test_changes_are_from_the_state_that_another_scheduler_has_written_meanwhile
     assert read(store, 1) == wallet(2, 1)
     assert read(store, 2) == (wallet(1, 2) if seconds == 90 else wallet(2, 1))
     assert read_position(store, ALICE, SECOND + 30) == (wallet(1, 2) if seconds == 30 else wallet(1, 1))
-
-
-def random_position(draw: random.Random, address: str) -> Position:
-    """A bit of everything, small enough that states often share items."""
-    few = range(draw.randint(0, 3))
-    return Position(
-        address,
-        accounts=tuple(
-            Account(
-                index,
-                tuple(Holding(f"token;{n}", draw.randint(0, 2)) for n in few),
-                tuple(Holding(f"token;{n}", draw.randint(0, 2)) for n in range(draw.randint(0, 2))),
-            )
-            for index in few
-        ),
-        lends=tuple(LendPosition(f"token;{n}", draw.randint(0, 2), draw.randint(0, 2)) for n in few),
-        wallet=tuple(Balance(f"token;{n}", draw.randint(0, 2)) for n in few),
-        stakes=tuple(Stake(n, 0, draw.randint(0, 2), draw.random() < 0.5, None, Decimal(0)) for n in few),
-        unclaimed=draw.randint(0, 1),
-    )
-
-
-def test_any_sequence_of_states_is_read_back_exactly(store: Store, draw: random.Random) -> None:
-    """Six snapshots of six addresses, each of which is absent now and then; all are read at the end."""
-    addresses = [f"0x{n:040x}" for n in range(6)]
-    states: list[dict[str, Position]] = [{}]
-    for minute in range(1, 7):
-        state = {}
-        for address in addresses:
-            before = states[-1].get(address)
-            if draw.random() < 0.9:
-                state[address] = before if before and draw.random() < 0.5 else random_position(draw, address)
-        states.append(state)
-        run(store, minute, *state.values())
-    for minute, state in list(enumerate(states))[1:]:
-        for address in addresses:
-            assert read(store, minute, address) == state.get(address, Position(address)), (minute, address)
-        assert read_activity(store, SECOND + 60 * minute) == activity(state.values())
-        borrowing = borrowing_of(item_frame(state.values())).select("address", "kind", "account_index", "amount")
-        read_back = pl.concat(read_borrowing(store, SECOND + 60 * minute)).select(borrowing.columns)
-        assert sorted(read_back.rows()) == sorted(borrowing.rows())
-
-
-def activity(positions: Iterable[Position]) -> Activity:
-    """Counts over all positions. Holdings without shares and lend positions without receipts do not count."""
-    borrowers = accounts = lenders = 0
-    for position in positions:
-        indebted = sum(any(debt.shares for debt in account.debts) for account in position.accounts)
-        borrowers += indebted > 0
-        accounts += indebted
-        lenders += any(lent.held or lent.collateralized for lent in position.lends)
-    return Activity(borrowers, accounts, lenders)
 
 
 def test_activity_counts_debts_accounts_and_lenders(store: Store) -> None:

@@ -218,19 +218,6 @@ def whole(server: Settings) -> Iterator[object]:
         yield filled(settings)
 
 
-@few
-@given(cuts=CUTS, order=st.randoms(use_true_random=False))
-def test_backfills_of_adjoining_ranges_leave_what_one_leaves(
-    server: Settings, whole: object, cuts: list[int], order: object
-) -> None:
-    """In any order."""
-    parts = ranges(cuts)
-    order.shuffle(parts)  # type: ignore[attr-defined]
-    with own(server) as (settings, store):
-        fill(store, parts)
-        assert filled(settings) == whole
-
-
 def fill(store: Store, parts: Sequence[tuple[int, int]]) -> None:
     for name in ("prices", "markets"):
         for start, end in parts:
