@@ -25,7 +25,6 @@ from analytics_service.store.write_lock import write_lock
 from jobs.registry import JOBS
 from jobs.runner import backfill, take_snapshot
 from tests.doubles import Silent, Statement, WatchedStore
-from tests.integration.databases import make_views
 from tests.integration.handmade import HandMade
 from tests.integration.imports import IDS, NOW, contents, observations, prices_file, query, run
 from tests.integration.test_round_trips import bring
@@ -121,6 +120,7 @@ def test_files_never_replace_others(store: Store, settings: Settings, tmp_path: 
     assert {*tmp_path.glob("price-*")} == {first, second, third}
 
 
+@pytest.mark.usefixtures("views")
 @pytest.mark.parametrize(
     "names", [("prices", "markets"), pytest.param(("rates", "ptoken"), marks=pytest.mark.slow)], ids=" ".join
 )
@@ -128,7 +128,6 @@ def test_snapshots_go_with_their_observations_and_can_be_taken_anew(
     store: Store, settings: Settings, tmp_path: Path, names: tuple[str, ...]
 ) -> None:
     """Of every job that has history, one of several in the middle; afterwards the tables answer as before."""
-    make_views(store)
     source = SimulatedSource("1")
     hours = [NOW + hour * HOUR for hour in range(4)]
     for name in names:
@@ -153,11 +152,11 @@ def test_snapshots_go_with_their_observations_and_can_be_taken_anew(
     assert [query(settings, each) for each in (sql, listed, markets)] == before
 
 
+@pytest.mark.usefixtures("views")
 @pytest.mark.parametrize("name", ["positions", pytest.param("loans", marks=pytest.mark.slow)])
 def test_of_what_is_made_from_earlier_snapshots_only_the_newest_go(
     store: Store, settings: Settings, tmp_path: Path, name: str
 ) -> None:
-    make_views(store)
     source = SimulatedSource("1")
     for dataset in ("prices", "markets"):
         take_snapshot(JOBS[dataset], source, store, NOW)
