@@ -62,26 +62,11 @@ def test_a_run_stores_the_prices_and_assets_of_the_source(store: Store, client: 
     assert read_heads(store)["prices"].instant == NOON
 
 
-def test_backfilling_twice_changes_nothing(store: Store, client: Client) -> None:
-    """From 12:00 to 12:00 the next day there are 25 whole hours, with 13 prices each."""
-    assert filled(store, NOON, NOON + 24 * HOUR) == 25
-    before = contents(client)
-    assert len(before["observation"]) == 25 * 13
-    assert filled(store, NOON, NOON + 24 * HOUR) == 0
-    assert contents(client) == before
-
-
 def test_a_wider_backfill_adds_only_what_is_missing(store: Store) -> None:
     filled(store, NOON, NOON + 3 * HOUR)
     assert filled(store, NOON - HOUR, NOON + 5 * HOUR) == 3
     every_hour = {NOON_SECOND + 3600 * hour for hour in range(-1, 6)}
     assert begin(store, "prices", NOON_SECOND - 86_400, NOON_SECOND + 86_401).completed == every_hour
-
-
-def test_a_backfill_stores_what_live_runs_would_have_stored(store: Store, client: Client) -> None:
-    filled(store, NOON, NOON + 2 * HOUR)
-    for hour in range(3):
-        assert stored_prices(client, NOON + hour * HOUR) == quoted_prices(NOON + hour * HOUR)
 
 
 def test_a_backfill_that_dies_half_way_continues_where_it_was(
@@ -266,7 +251,6 @@ def test_an_observation_older_than_the_head_corrects_pages_candles_and_rollups(
 @pytest.mark.parametrize(
     ("last", "at"),
     [
-        (Statement("run", "compute_15min_rollups"), 1200),
         (Statement("insert", "rewrite"), 1260),
         (Statement("insert", "snapshot"), 1260),
     ],
