@@ -130,7 +130,7 @@ class Renamed(HandMade):
 RENAMED, DAY = datetime(2025, 11, 20, tzinfo=UTC), timedelta(days=1)
 
 
-@pytest.mark.parametrize("before", [[], [30], [10, 30]], ids=["nothing", "later snapshots", "both sides"])
+@pytest.mark.parametrize("before", [[], [10, 30]], ids=["nothing", "both sides"])
 def test_a_rename_within_a_past_that_is_filled_in_is_kept(
     settings: Settings, store: Store, run: Run, before: Sequence[int]
 ) -> None:
