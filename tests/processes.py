@@ -10,8 +10,9 @@ from pathlib import Path
 
 # Generous, because tests run side by side on few cores. A test that passes never waits that long.
 PATIENCE = 300.0
-# Below the ports that the system gives to outgoing connections and those of embedded servers.
-_PORTS = range(10_000, 20_000)
+# Below the ports that the system gives to outgoing connections and those of embedded servers. The odd ones are for the
+# native protocol of servers that have the port before.
+_PORTS = range(10_000, 20_000, 2)
 
 
 def until(happened: Callable[[], object], seconds: float = PATIENCE, every: float = 0.05) -> None:
@@ -32,16 +33,24 @@ def slack() -> float:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nothing listens on. No test of the same run is given it again, until all are used up."""
+    """A port of 127.0.0.1 that nothing listens on, nor on the next one. No test of the same run is given either again,
+    until all are used up."""
     for port in _ports():
-        with socket.socket() as listening:
+        with socket.socket() as one, socket.socket() as next_one:
             try:
-                listening.bind(("127.0.0.1", port))
+                one.bind(("127.0.0.1", port))
+                next_one.bind(("127.0.0.1", port + 1))
             except OSError:
                 continue
         return port
     _ports.cache_clear()
     return free_port()
+
+
+def connects(port: int) -> bool:
+    """Whether anyone listens on a port of 127.0.0.1."""
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 @cache

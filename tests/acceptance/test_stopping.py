@@ -4,7 +4,7 @@ import socket
 from pathlib import Path
 
 from tests.acceptance.bare import answers, gunicorn
-from tests.processes import PATIENCE, free_port, until
+from tests.processes import PATIENCE, connects, free_port, until
 
 # The worker is told to stop while a thread accepts a connection.
 _STOPPED_AT_ACCEPT = """
@@ -17,12 +17,6 @@ def accept_late(listener):
     return accept(listener)
 socket.socket.accept = accept_late
 """
-
-
-def connects(port: int) -> bool:
-    """Whether anyone listens there."""
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_a_worker_that_is_stopped_while_someone_connects_logs_no_error(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 The exit code is 1 when a bound is missed or a figure cannot be measured. Everything is started here, on loopback, and
 stopped again: an embedded ClickHouse, gunicorn, and VictoriaMetrics, which must be installed (apt-get install
-victoria-metrics). All parts but `sizing` together take 15 minutes on two cores.
+victoria-metrics). All parts together take 15 minutes on two cores.
 """
 
 import argparse
@@ -25,7 +25,6 @@ from tests.benchmarks import (
     positions,
     quiet,
     risk,
-    sizing,
     ticks,
 )
 from tests.benchmarks.bench import DATA, Bench
@@ -50,17 +49,8 @@ PARTS = {
     "quiet": Part("A quiet `up`: its first start, statements and processor time", quiet.run),
     "ticks": Part("Snapshots of 1,000 prices and of 100,000 accounts", ticks.run),
     "positions": Part("Positions of --accounts addresses: snapshots, risk, memory, lookups", positions.run),
-    "sizing": Part("What --assets, --accounts and --years need: rows, disk, memory", sizing.run),
     "risk": Part("Risk of 100,000 accounts, beside the health of each account", risk.run),
 }
-
-
-# Options of `sizing`, with their defaults.
-_SIZES = (
-    ("assets", 1_000, "assets of `sizing`, each with a price a minute"),
-    ("accounts", 1_000_000, "addresses of `sizing` and `positions`, each with three to four items"),
-    ("years", 1, "years of prices of `sizing`"),
-)
 
 
 def main() -> int:
@@ -71,8 +61,7 @@ def main() -> int:
         tempfile.TemporaryDirectory() as data,
         clickhouse(Settings(data_dir=Path(data), workers=1, source="none"), "benchmark") as settings,
     ):
-        sizes = (given.assets, given.accounts, given.years)
-        bench = Bench(by_url(settings), given.folder, given.rows, given.seed, *sizes)
+        bench = Bench(by_url(settings), given.folder, given.rows, given.seed, given.accounts)
         for name in given.only:
             kept = _run(name, bench) and kept
     return 0 if kept else 1
@@ -106,19 +95,20 @@ def _arguments() -> argparse.Namespace:
         nargs="?",
         type=_folder,
         default=os.environ.get(DATA),
-        help=f"folder with assets.csv and prices_hourly.csv.gz (default: ${DATA}); `sizing` needs none",
+        help=f"folder with assets.csv and prices_hourly.csv.gz (default: ${DATA})",
     )
     parser.add_argument(
         "--only",
         type=_parts,
-        default=[name for name in PARTS if name != "sizing"],
+        default=[*PARTS],
         metavar="PART,...",
-        help="these parts only, in the order given (default: all but sizing)",
+        help="these parts only, in the order given (default: all)",
     )
     parser.add_argument("--rows", type=_rows, help="rows of `growth`'s large database (default: 100,000,000)")
     parser.add_argument("--seed", default="1", help="another one draws other pages (default: 1)")
-    for name, default, what in _SIZES:
-        parser.add_argument(f"--{name}", type=_count, default=default, help=f"{what} (default: {default:,})")
+    parser.add_argument(
+        "--accounts", type=_count, default=1_000_000, help="addresses of `positions` (default: 1,000,000)"
+    )
     return parser.parse_args()
 
 

@@ -28,17 +28,15 @@ class Bench:
     """The input of a part.
 
     `settings` name a running ClickHouse; `given` is the folder of the real data, if there is one; `rows` are those of
-    large databases, None for each part's default; `seed` decides which pages are drawn. `assets`, `addresses` and
-    `years` are those of `sizing`.
+    large databases, None for each part's default; `seed` decides which pages are drawn. `addresses` are those of
+    `positions`.
     """
 
     settings: Settings
     given: Path | None
     rows: int | None
     seed: str
-    assets: int
     addresses: int
-    years: int
 
     @property
     def folder(self) -> Path:

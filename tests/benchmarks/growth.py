@@ -36,7 +36,7 @@ _MOST_MEMORY = 350
 _NOTHING_KEPT = {"ANALYTICS_ANSWER_MEMORY": "0"}
 _AT_ONCE = 4
 _ROWS_AT_ONCE = 2_000_000
-# A price in cents moves at most ten from one observation to the next; `finer` units of 18 decimals are of chance.
+# A price in cents moves at most ten from one observation to the next.
 _INSERT = """
 INSERT INTO observation (history, asset_id, observed_at, value, version)
 SELECT
@@ -44,8 +44,7 @@ SELECT
     concat('token;0x', leftPad(lower(hex(number)), 40, '0')) AS asset_id,
     toDateTime({begin:UInt32} + {step:UInt32} * place, 'UTC') AS observed_at,
     reinterpret(
-        toInt128(200000 + number * 76543 + walk) * toInt128('10000000000000000')
-            + cityHash64(number, place, {begin:UInt32}) % {finer:UInt64},
+        toInt128(200000 + number * 76543 + walk) * toInt128('10000000000000000'),
         'Decimal(38, 18)'
     ) AS value,
     toUInt64({begin:UInt32} + {step:UInt32} * place) * 1000000000 AS version
@@ -64,10 +63,10 @@ def run(bench: Bench) -> Iterator[Figure]:
     span = total // _ASSETS * _MINUTE
     with bench.database("large") as many, bench.database("small") as few:
         begun = time.monotonic()
-        fill(many, _ASSETS, _MINUTE, span // _MINUTE)
+        _fill(many, _MINUTE, span // _MINUTE)
         yield Figure(f"{total:,} rows, from the first INSERT to the last rollup", time.monotonic() - begun, "s")
         step = total // _SMALL * _MINUTE
-        fill(few, _ASSETS, step, span // step)
+        _fill(few, step, span // step)
         with (
             gunicorn(many, **_NOTHING_KEPT) as large,
             gunicorn(few, **_NOTHING_KEPT) as small,
@@ -81,7 +80,7 @@ def run(bench: Bench) -> Iterator[Figure]:
                 ratio = medians["ours"] / medians["theirs"]
                 yield Figure(f"{label}: to that of {_SMALL:,} rows", ratio, "x", at_most=_BAR)
         with gunicorn(many) as large:
-            ask_largest(large, bench, span)
+            _ask_largest(large, bench, span)
             memory = large.peak_memory() / 2**20
             what = f"peak memory of its worker after the largest pages, {_AT_ONCE} at once"
             yield Figure(what, memory, "MiB", at_most=_MOST_MEMORY)
@@ -112,9 +111,9 @@ def _history(unit: str, zone: str, start: int, end: int, limit: int) -> str:
     return f"/api/v1/assets/price-history?{urlencode(query)}"
 
 
-def ask_largest(service: Gunicorn, bench: Bench, span: int, assets: int = _ASSETS) -> None:
+def _ask_largest(service: Gunicorn, bench: Bench, span: int) -> None:
     """Pages of as many points as there may be, or as the range has, several at a time."""
-    buckets = min(MAX_POINTS // assets, span // _HOUR)
+    buckets = min(MAX_POINTS // _ASSETS, span // _HOUR)
 
     def ask(number: int) -> None:
         chance = random.Random(f"{bench.seed} largest {number}")
@@ -126,20 +125,20 @@ def ask_largest(service: Gunicorn, bench: Bench, span: int, assets: int = _ASSET
         list(pool.map(ask, range(4 * _AT_ONCE)))
 
 
-def fill(settings: Settings, assets: int, step: int, count: int, finer: int = 1) -> None:
+def _fill(settings: Settings, step: int, count: int) -> None:
     """Make `count` observations of each asset visible, `step` seconds apart, as an import would."""
-    at_once = _ROWS_AT_ONCE // assets
+    at_once = _ROWS_AT_ONCE // _ASSETS
     with closing(Store(settings)) as store, client(settings) as own:
         for done in range(0, count, at_once):
-            values = {"begin": _FIRST + done * step, "step": step, "assets": assets, "finer": finer}
+            values = {"begin": _FIRST + done * step, "step": step, "assets": _ASSETS}
             own.command(_INSERT, parameters={**values, "count": min(at_once, count - done)})
-            rows = min(done + at_once, count) * assets
+            rows = min(done + at_once, count) * _ASSETS
             print(f"\r{settings.clickhouse_database}: {rows:,} rows", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
         version, last = new_version(store), _FIRST + (count - 1) * step
         close_rollups(store, ["price"], _FIRST, last + 1)
-        write_assets(store, [_asset(number) for number in range(assets)], version)
-        run = LedgerRow("prices", last, "import", _FIRST, last, count * assets, "benchmark", version)
+        write_assets(store, [_asset(number) for number in range(_ASSETS)], version)
+        run = LedgerRow("prices", last, "import", _FIRST, last, count * _ASSETS, "benchmark", version)
         store.insert(LEDGER, ledger_frame([run]))
 
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import time
 import urllib.error
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from analytics_service.config.settings import Settings
 from analytics_service.supervisor import Child, start_python
+from tests.processes import free_port
 
 SERVICE = "analytics_service.wsgi:app"
 _READY_SECONDS = 120
@@ -40,8 +40,7 @@ def gunicorn(
     settings: Settings, application: str = SERVICE, ready: str = "/readyz", **variables: str
 ) -> Iterator[Gunicorn]:
     """A gunicorn configured by the settings, from when `ready` answers; `variables` are for its environment."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        bind = f"127.0.0.1:{free.getsockname()[1]}"
+    bind = f"127.0.0.1:{free_port()}"
     own = replace(settings, bind=bind, metrics_bind="none", log_level="warning")
     arguments = ["-m", "gunicorn", "-c", "python:analytics_service.server.gunicorn_conf", application]
     child = start_python(arguments, {**own.to_environment(os.environ), **variables})

@@ -2,10 +2,8 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlencode
@@ -13,6 +11,7 @@ from urllib.parse import urlencode
 from analytics_service.config.settings import Settings
 from tests.benchmarks.bench import sql_path
 from tests.benchmarks.harness import NotMeasured, connection
+from tests.processes import connects, free_port, until
 
 _MISSING = (
     "there is no victoria-metrics on PATH, and its figures are part of the target. "
@@ -30,7 +29,6 @@ GROUP BY asset_id
 FORMAT JSONEachRow
 SETTINGS output_format_json_quote_64bit_integers = 0
 """
-_START_SECONDS = 30
 
 
 class VictoriaMetrics:
@@ -60,13 +58,13 @@ def victoria_metrics() -> Iterator[VictoriaMetrics]:
     program = shutil.which("victoria-metrics")
     if program is None:
         raise NotMeasured(_MISSING)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        bind = f"127.0.0.1:{free.getsockname()[1]}"
+    port = free_port()
+    bind = f"127.0.0.1:{port}"
     with tempfile.TemporaryDirectory() as folder:
         words = [program, *_OPTIONS, f"-httpListenAddr={bind}", f"-storageDataPath={folder}"]
         child = subprocess.Popen(words, stdin=subprocess.DEVNULL)
         try:
-            _wait(bind)
+            until(lambda: connects(port), 30)
             with connection(f"http://{bind}") as ask:
                 yield VictoriaMetrics(ask)
         finally:
@@ -78,16 +76,3 @@ def count_points(answer: bytes) -> tuple[int, int]:
     """Series and points of a range query's answer."""
     series = json.loads(answer)["data"]["result"]
     return len(series), sum(len(one["values"]) for one in series)
-
-
-def _wait(bind: str) -> None:
-    host, port = bind.split(":")
-    deadline = time.monotonic() + _START_SECONDS
-    while True:
-        try:
-            socket.create_connection((host, int(port))).close()
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
