@@ -209,6 +209,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         process = running.serve()
         until(lambda: running.get("/healthz")[0] == http.client.OK)
         running.bring("price", str(prices), "--assets", str(assets))
+        until(lambda: running.get("/api/v1/assets/prices")[0] == http.client.OK)
         yield running
         stop(process)
     finally:

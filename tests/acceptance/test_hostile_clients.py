@@ -3,13 +3,11 @@
 A stop does not wait for any of them.
 """
 
-import http.client
 import json
 import os
 import resource
 import signal
 import socket
-import statistics
 import struct
 import time
 from collections.abc import Iterable, Iterator
@@ -22,10 +20,8 @@ import pytest
 from polars.exceptions import PanicException
 
 from tests.acceptance.bare import answers, around, gunicorn, rest, sent
-from tests.processes import PATIENCE, children, free_port, slack, until
+from tests.processes import PATIENCE, children, free_port, until
 
-# A stop takes the 4 s that a client has to read its answer. One that waited for silent connections would take 10 s.
-STOP_SECONDS = 8.0
 HEAD = b"GET /docs HTTP/1.1\r\nHost: here\r\n"
 # What a client of each kind sends, and how many there are.
 HOSTILE = {
@@ -50,18 +46,6 @@ def hostile_clients(port: int) -> Iterator[list[socket.socket]]:
         yield clients
 
 
-@contextmanager
-def attacked(port: int) -> Iterator[float]:
-    """Hostile clients for the duration of the block, and how long 99 of 100 requests of others take at most."""
-    with hostile_clients(port) as clients:
-        # One byte of a head at a time, for as long as the requests of others take.
-        for client in clients[300:450]:
-            client.sendall(b"X")
-        # Later, those that do not read may have been cut off.
-        until(lambda: max(unsent(port), default=0) > 0)
-        yield slow_request(port)
-
-
 @pytest.fixture(autouse=True, scope="module")
 def many_files() -> None:
     """Let this process open as many files as it may."""
@@ -69,24 +53,15 @@ def many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def slow_request(port: int) -> float:
-    """How long 99 of 100 requests take at most."""
-    return statistics.quantiles(seconds_of_requests(port), n=100)[98]
-
-
-def seconds_of_requests(port: int) -> list[float]:
-    """How long 200 requests take, one after the other on a kept-alive connection."""
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-    taken = []
-    for _ in range(200):
-        begun = time.monotonic()
-        client.request("GET", "/healthz")
-        answer = client.getresponse()
-        answer.read()
-        taken.append(time.monotonic() - begun)
-        assert answer.status == http.client.OK
-    client.close()
-    return taken
+def is_open(client: socket.socket) -> bool:
+    """Whether the service has not cut off a client that has read nothing so far."""
+    client.setblocking(False)
+    try:
+        return client.recv(1, socket.MSG_PEEK) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionResetError:
+        return False
 
 
 def unsent(port: int) -> list[int]:
@@ -96,24 +71,25 @@ def unsent(port: int) -> list[int]:
 
 
 def test_others_are_answered_while_600_clients_hold_connections_open(tmp_path: Path) -> None:
-    """Answers that are not read take little of the kernel, and nothing once their clients are cut off."""
+    """Answers that are not read take little of the kernel, and nothing once their clients are cut off. A stop that
+    waited for silent connections would take an hour."""
     port = free_port()
-    with gunicorn(tmp_path, port) as process:
+    with gunicorn(tmp_path, port, "keepalive = 3600\n") as process:
         until(lambda: answers(port))
-        usual = min(slow_request(port) for _ in range(3))
-        bound = 5 * max(usual, 0.01) * slack()
-        # Other processes may slow one down. Each is an attack of its own, because an attack does not last.
-        for last in (False, False, True):
-            with attacked(port) as seconds:
-                if seconds < bound or last:
-                    assert seconds < bound, usual
+        # On a busy machine the first of them may be cut off too soon. Then there is another attack.
+        for attacks_left in range(4, -1, -1):
+            with hostile_clients(port) as clients:
+                until(lambda: max(unsent(port), default=0) > 0)
+                # There are more clients of each kind than threads.
+                for _ in range(3):
+                    assert sent(port, b"GET /healthz HTTP/1.0\r\n\r\n")[9:12] == b"200"
+                if all(map(is_open, clients)) or not attacks_left:
+                    assert all(map(is_open, clients))
                     # Without a bound it is megabytes within a second.
                     time.sleep(1)
                     assert max(unsent(port), default=0) <= 2**19
-                    begun = time.monotonic()
                     process.terminate()
                     assert process.wait(PATIENCE) == 0
-                    assert time.monotonic() - begun < STOP_SECONDS * slack()
                     assert sum(unsent(port)) == 0
                     break
 

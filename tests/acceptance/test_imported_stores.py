@@ -79,7 +79,7 @@ def test_an_imported_store_is_served_without_a_schedule(own: Service, files: tup
     with closing(Store(settings)) as store:
         store.execute("INSERT INTO rewrite (dataset, version, operation) VALUES ('prices', 7, 'import')")
         assert read_ledger(store).open == {"prices": [7]}
-        until(lambda: not read_ledger(store).open, 60, every=0.5)
+        until(lambda: not read_ledger(store).open, every=0.5)
     assert stop(process) == 0
 
 

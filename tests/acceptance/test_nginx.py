@@ -1,16 +1,12 @@
-"""`example nginx` in front of the service: what it refuses, and that hostile clients do not keep others waiting."""
+"""`example nginx` in front of the service: what it refuses, and how."""
 
 import http.client
 import json
-import resource
 import shutil
 import socket
 import subprocess
-import threading
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 
@@ -18,8 +14,8 @@ import pytest
 
 from analytics_service.http.answer import reason_phrase
 from analytics_service.http.errors import CASES, NGINX_KINDS
-from tests.acceptance.bare import answers, gunicorn, rest, sent
-from tests.processes import PATIENCE, free_port, slack, until
+from tests.acceptance.bare import answers, gunicorn, sent
+from tests.processes import PATIENCE, connects, free_port, until
 from tests.unit.test_examples import printed
 
 pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="apt's nginx")
@@ -38,8 +34,6 @@ http {{
 }}
 """
 HEAD = b"GET /docs HTTP/1.1\r\nHost: here\r\n"
-# Everything that the attacker does comes from 127.0.0.1.
-OTHERS = ("127.0.0.2", 0)
 # Of RFC 9110; Python 3.11 has an older one.
 REASONS = {413: "Content Too Large"}
 
@@ -65,11 +59,6 @@ def nginx(folder: Path, behind: int, changes: dict[str, str] | None = None) -> I
             process.terminate()
 
 
-def connects(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of a gunicorn without a store."""
@@ -77,12 +66,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     with gunicorn(tmp_path_factory.mktemp("service"), port):
         until(lambda: answers(port))
         yield port
-
-
-def connected(port: int, first: bytes) -> socket.socket:
-    client = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
-    client.sendall(first)
-    return client
 
 
 def require_refusal(answer: bytes, status: int, kind: str) -> None:
@@ -159,62 +142,3 @@ def test_requests_beyond_the_limit_are_429s_and_warnings(service: int, tmp_path:
     assert "[warn]" in log
     assert "limiting requests" in log
     assert "[error]" not in log
-
-
-def seconds_of_others(port: int, ended: Callable[[], bool]) -> list[float]:
-    """How long each request of somebody else takes, with a new connection for each."""
-    taken = []
-    while not ended():
-        begun = time.monotonic()
-        client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE, source_address=OTHERS)
-        client.request("GET", "/healthz")
-        answer = client.getresponse()
-        answer.read()
-        client.close()
-        taken.append(time.monotonic() - begun)
-        assert answer.status == http.client.OK
-        time.sleep(0.02)
-    return taken
-
-
-def drip(clients: list[socket.socket], ended: threading.Event) -> None:
-    """Send a byte of a head now and then, to each until it is closed."""
-    while not ended.wait(0.2):
-        for client in clients:
-            try:
-                client.sendall(b"X")
-            except OSError:
-                continue
-
-
-def is_closed(client: socket.socket) -> bool:
-    """Whether nginx closes a connection without an answer."""
-    try:
-        return rest(client) == b""
-    except ConnectionResetError:
-        return True
-
-
-def test_others_are_answered_within_a_second_while_hostile_clients_are_at_it(service: int, tmp_path: Path) -> None:
-    """500 silent connections, 200 heads that drip, 50 clients that never read, 50 that send 200 requests at once, and
-    a burst of 1,000 requests."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    ended = threading.Event()
-    with nginx(tmp_path, service) as port, ExitStack() as stack:
-        kinds = ((500, b""), (200, HEAD), (50, (HEAD + b"\r\n") * 60), (50, (HEAD + b"\r\n") * 200))
-        clients = [[stack.enter_context(connected(port, first)) for _ in range(count)] for count, first in kinds]
-        dripping = threading.Thread(target=drip, args=(clients[1], ended))
-        dripping.start()
-        with ThreadPoolExecutor(40) as pool:
-            asked = [pool.submit(sent, port, HEAD + b"Connection: close\r\n\r\n") for _ in range(1000)]
-            taken = seconds_of_others(port, lambda: all(each.done() for each in asked))
-            burst = {each.result()[9:12] for each in asked}
-        end = time.monotonic() + 2
-        taken += seconds_of_others(port, lambda: time.monotonic() > end)
-        ended.set()
-        dripping.join()
-        assert b"429" in burst <= {b"200", b"429"}
-        assert max(taken) < slack(), sorted(taken)[-5:]
-        # A head has ten seconds, however it drips.
-        assert all(map(is_closed, clients[1]))
