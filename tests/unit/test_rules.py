@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(ROOT.glob("analytics_service/*/README.md"))
 FOLDERS = ("analytics_service", "jobs", "sql", "tests")
@@ -82,18 +80,3 @@ def test_a_cited_name_is_the_name_of_the_rule() -> None:
         for number, name in re.findall(rf"[(\[]rule ({_NUMBER}), ([a-z -]+)[)\]]", flat(path.read_text("utf-8")))
     }
     assert {cited for cited in cited_names if names.get(cited[1]) != cited[2]} == set()
-
-
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [
-        ("The last observation (rule 2.6).", ["2.6"]),
-        ("(rules 2.1 to 2.3 and 2.11)", ["2.1", "2.2", "2.3", "2.11"]),
-        ("(rules 1.1, 3.2, and 7.1)", ["1.1", "3.2", "7.1"]),
-        ("# as in (rules 3.2\n    # and 3.3)", ["3.2", "3.3"]),
-        ("-- rule\n-- 2.12", ["2.12"]),
-        ("version 2.6", []),
-    ],
-)
-def test_citations_are_found_in_all_their_forms(text: str, numbers: list[str]) -> None:
-    assert list(cited(text)) == numbers

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from hashlib import blake2b, sha1
+from hashlib import sha1
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +15,6 @@ from analytics_service.market.positions import Position
 from analytics_service.market.ptoken import Arrangement, MemberClass, ScheduleKind, unlock_amounts
 from analytics_service.sources.simulated import RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.sources.simulated.universe import Draws
 
 LAUNCH = datetime(2025, 1, 1, tzinfo=UTC)
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
@@ -184,19 +183,3 @@ def test_there_are_two_swap_contracts_with_routes_between_plain_denoms() -> None
     assert contracts[0].routes["uorb"] == tuple(one for one in contracts[0].routes if one != "uorb")
     assert contracts[1].routes["uorb"] == ("uusdt",)
     assert "uusdt" not in contracts[1].routes
-
-
-def test_draws_are_hashes_scaled_to_the_limit() -> None:
-    draws = Draws("key")
-    hashes = [int.from_bytes(blake2b(f"key|{n}".encode(), digest_size=8).digest(), "big") for n in (1, 2)]
-    assert [draws.below(1_000) for _ in range(2)] == [word * 1_000 // 2**64 for word in hashes]
-
-
-@given(st.text(max_size=5), st.integers(1, 10**6), st.integers(1, 40))
-def test_draws_stay_within_their_limits(key: str, low: int, doublings: int) -> None:
-    draws = Draws(key)
-    assert low <= draws.sized(low, doublings) < low * 2**doublings
-    assert low <= draws.between(low, low + 3) <= low + 3
-    assert draws.pick("abc") in "abc"
-    assert sorted(draws.sample("abc", 3)) == ["a", "b", "c"]
-    assert len(set(draws.sample(range(9), 4))) == 4
