@@ -66,7 +66,7 @@ def test_a_symbol_in_a_file_means_the_assets_that_spell_it_so_before_others() ->
         resolve_ids(["ATOM"], both)
     names = known(*both.values())
     assert names.named("Atom").code == names.code_of("token;b")
-    assert names.named("Aton").fault.startswith("is an unknown asset; ")
+    assert names.named("Aton").fault.startswith("is an unknown asset (did you mean ATOM?); ")
 
 
 def test_one_function_finds_assets_by_id_address_and_symbol_and_says_what_is_near() -> None:
