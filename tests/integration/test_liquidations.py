@@ -1,5 +1,8 @@
 """Sums of liquidations (the debt that they repaid) and loans are exact in whatever order snapshots are taken."""
 
+import random
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -11,12 +14,16 @@ import falcon.testing
 from analytics_service.app import create_app
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
+from analytics_service.errors import StoreUnavailable
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.events import Action, Event, Leg
+from analytics_service.market.instants import multiples_between
+from analytics_service.store.commits import begin
+from analytics_service.store.datasets.sums import read_loans
 from jobs.registry import JOBS
-from jobs.runner import take_snapshot
+from jobs.runner import backfill, instants_to_fill, take_snapshot
 from tests import clickhouse, oracle
-from tests.doubles import FreshHeads
+from tests.doubles import FreshHeads, dying
 from tests.integration.handmade import FINEST, NOON, HandMade, market
 from tests.stored import write_assets
 
@@ -24,7 +31,7 @@ JOB = JOBS["loans"]
 PATH = "/api/v1/analytics/market/history/liquidations"
 SECOND = int(NOON.timestamp())
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
-A, B = "token;a", "token;b"
+A, B, C = "token;a", "token;b", "token;c"
 MARKETS = [market(A, apr="0.1"), market(B, apr="0.1"), market("token;lend")]
 
 Sums = dict[str, Decimal]
@@ -71,6 +78,21 @@ def stored(settings: Settings) -> dict[int, Sums]:
     return found
 
 
+def summed(events: Sequence[Event], action: Action, until: float) -> Sums:
+    """The plain sums of loans, or of the debts repaid, up to a unix second, by asset id and in all (the empty id)."""
+    sums = {"": Decimal(0)}
+    for each in {one.id: one for one in events}.values():
+        counts = each.action is action and each.leg is not Leg.COLLATERAL
+        if counts and each.usd is not None and each.at.timestamp() <= until:
+            sums[each.asset_id] = sums.get(each.asset_id, Decimal(0)) + each.usd
+            sums[""] += each.usd
+    return sums
+
+
+def without_zeros(sums: Sums) -> Sums:
+    return {asset_id: usd for asset_id, usd in sums.items() if usd or not asset_id}
+
+
 def test_the_debt_that_was_repaid_adds_up_by_asset_and_in_all(settings: Settings, store: Store) -> None:
     """Collateral that was taken, what borrowers returned themselves and debt of unknown value do not count. An asset
     that can be borrowed has a series even before its first liquidation."""
@@ -104,3 +126,42 @@ def test_the_debt_that_was_repaid_adds_up_by_asset_and_in_all(settings: Settings
     assert [(one["asset"]["id"], [point["v"] for point in one["points"]]) for one in series] == [
         (B, ["100", "100", "100"])
     ]
+
+
+def test_sums_are_the_same_in_any_order_with_any_repeats_and_deaths(
+    settings: Settings, store: Store, draw: random.Random
+) -> None:
+    """Random liquidations, loans and snapshots, some after runs that died, compared with plain sums."""
+    events = []
+    for number in range(200):
+        usd, leg = f"{draw.randrange(10**6)}.{draw.randrange(10**9)}", draw.choice([*Leg, None])
+        drawn = event(f"e{number}", draw.randrange(0, 600) / 10, usd, draw.choice([A, B, C]), leg)
+        events.append(drawn if leg else replace(drawn, action=Action.BORROW))
+    source = HandMade(markets_=MARKETS, events_=sorted(events, key=lambda each: each.at) + events[:30])
+    minutes = draw.sample(range(61), 8)
+    for place, minute in enumerate(minutes):
+        if place % 4 == 0:
+            first = NOON + minute * MINUTE
+            backfill(JOB, source, store, multiples_between(first, first + 6 * MINUTE, MINUTE))
+        elif place % 4 == 1:
+            with closing(dying(settings, draw.choice(["event_version", "observation", "snapshot"]))) as broken:
+                try:
+                    run(source, broken, minute)
+                except StoreUnavailable:
+                    run(source, store, minute)
+        else:
+            run(source, store, minute)
+    backfill(JOB, source, store, instants_to_fill(NOON, NOON + 3 * HOUR, HOUR))
+    found = stored(settings)
+    debts = [each for each in events if each.action is Action.LIQUIDATE and each.leg is not Leg.COLLATERAL]
+    assert {(int(each.at.timestamp()), each.asset_id) for each in debts} <= {
+        (second, asset_id) for second, sums in found.items() for asset_id in sums
+    }
+    for second, sums in found.items():
+        expected = summed(events, Action.LIQUIDATE, second)
+        assert sums == {asset_id: expected.get(asset_id, 0) for asset_id in sums}
+    completed = begin(store, "loans", SECOND, SECOND + 7201).completed
+    assert len(completed) >= 8
+    for second in completed:
+        loans = read_loans(store, second)
+        assert without_zeros({"": loans.total, **loans.by_asset}) == summed(events, Action.BORROW, second)
