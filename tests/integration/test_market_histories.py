@@ -196,19 +196,12 @@ def test_others_are_the_sum_of_all_assets_that_are_not_named_or_null_while_one_i
     ],
 )
 def test_others_are_added_where_values_add_up_only(
-    client: falcon.testing.TestClient, store: Store, path: str, query: str, refused: str
+    empty: falcon.testing.TestClient, path: str, query: str, refused: str
 ) -> None:
     range_ = f"start={SECOND}&end={SECOND}&period=h&others=true"
-    answer = client.simulate_get(f"/api/v1/{path}", query_string=range_ + query)
+    answer = empty.simulate_get(f"/api/v1/{path}", query_string=range_ + query)
     assert answer.status_code == 400
     assert refused in answer.json["error"]["message"]
-
-
-def test_a_page_shows_the_sums_of_the_supply_at_its_instant(client: falcon.testing.TestClient, store: Store) -> None:
-    for name in ("prices", "markets"):
-        take_snapshot(JOBS[name], SECOND_HOUR, store, NOON)
-    tvl = client.simulate_get("/api/v1/markets/supply").json["data"]["tvl"]
-    assert [tvl["tvl"], tvl["net_tvl"]] == [page(client, name, SECOND, SECOND)[0] for name in SINGLE] == ["3.5", "-1"]
 
 
 def test_prices_that_come_later_change_no_point(client: falcon.testing.TestClient, store: Store) -> None:
@@ -285,16 +278,7 @@ VANISHED: dict[str, Any] = {
 
 @pytest.mark.parametrize(
     ("kind", "order"),
-    [
-        ("backfill", (1, 3, 0, 2)),
-        *(
-            pytest.param(*slow, marks=pytest.mark.slow)
-            for slow in (
-                *(("job", order) for order in ((0, 1, 2, 3), (3, 2, 1, 0), (0, 3, 1, 2), (1, 3, 0, 2))),
-                *(("backfill", order) for order in ((0, 1, 2, 3), (3, 2, 1, 0), (0, 3, 1, 2))),
-            )
-        ),
-    ],
+    [("backfill", (1, 3, 0, 2)), pytest.param("job", (3, 2, 1, 0), marks=pytest.mark.slow)],
 )
 def test_what_a_snapshot_lacks_is_zero_in_whatever_order_they_are_taken(
     order: tuple[int, ...], kind: str, client: falcon.testing.TestClient, store: Store
