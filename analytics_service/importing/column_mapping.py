@@ -24,6 +24,8 @@ _PAIR = re.compile(r"([A-Za-z0-9.]+)([/_-])([A-Za-z0-9.$]+)")
 # Pairs without a separator. Shorter words are symbols, such as agEUR.
 _JOINED = re.compile(rf"([a-z0-9]{{3,}}?)()({'|'.join(_OFFICIAL)})", re.IGNORECASE)
 _VALUES = ("price", "close", "open", "high", "low", "value", "rate", "usd", "tvl")
+# Columns that name assets. With --asset, all their rows must name one asset.
+_ASSETS = ("asset", "asset_id", "symbol", "ticker", "pair", "token", "coin")
 # Columns with the currency of prices.
 _QUOTES = ("currency", "quote", "vs_currency", "quote_asset", "quote_currency")
 # The column of values of an unpivoted wide file.
@@ -83,9 +85,9 @@ class ColumnMapping:
 
     `values` has columns by name: `value`, and open, high and low of candles. Columns in `wide` are named after their
     assets. `own` files were written by this service: they have a `symbol` beside the id, and rates as fractions. A
-    `page` may have the `count` of observations in each bucket. `history` is the column of history names. `quotes`
-    have currencies. `beside` are columns of open, high and low that are not read, and `is_candle` says whether the
-    value is then a close.
+    `page` may have the `count` of observations in each bucket. `history` is the column of history names. Columns in
+    `same` must name one asset, `quotes` have currencies. `beside` are columns of open, high and low that are not read,
+    and `is_candle` says whether the value is then a close.
     """
 
     time: str
@@ -98,6 +100,7 @@ class ColumnMapping:
     page: bool = False
     count: str | None = None
     history: str | None = None
+    same: Sequence[str] = ()
     quotes: Sequence[str] = ()
     beside: Sequence[str] = field(default=())
     is_candle: bool = False
@@ -107,7 +110,7 @@ class ColumnMapping:
         """The columns to read, each once."""
         single = (self.time, self.asset, self.symbol, self.count, self.history)
         values = self.wide or self.values.values()
-        used = (*single, *values, *self.quotes)
+        used = (*single, *values, *self.same, *self.quotes)
         return list(dict.fromkeys(column for column in used if column is not None))
 
 
@@ -135,9 +138,11 @@ def map_columns(table: SourceTable, history: History, choice: ColumnChoice, *, p
         and (choice.asset_column or table.column("asset") or not history.total)
     ):
         column = _required(table, choice.asset_column or "asset", "--asset-column, or add --asset SYMBOL")
+    same = [name for name in map(table.column, _ASSETS) if name and name != value] if asset else []
     quotes = [] if may_be_percent(history) else [name for name in map(table.column, _QUOTES) if name and name != value]
     return ColumnMapping(
         time, {**(candle if choice.candles else {}), "value": value}, column, asset,
+        same=same,
         quotes=quotes,
         beside=[] if choice.candles else [*candle.values()],
         is_candle="close" in value.casefold() and bool(candle.keys() & {"open", "high"}),

@@ -61,8 +61,8 @@ class ReadFile:
     """A file whose rows are read.
 
     `good` has valid rows with asset code, observed_at, values and line; `begin` and `tick` if needed. `read`, `empty`
-    and `rejected` count rows, `rejections` describe the first rejected rows. `style` is the style of its times,
-    `buckets` the starts of a page's buckets.
+    and `rejected` count rows, `rejections` describe the first rejected rows. `style` is the style of its times, `same`
+    the value of each column that must name one asset, `buckets` the starts of a page's buckets.
     """
 
     table: SourceTable
@@ -77,6 +77,7 @@ class ReadFile:
     rejected: int = 0
     rejections: list[str] = field(default_factory=list)
     style: TimeStyle | None = None
+    same: dict[str, str] = field(default_factory=dict)
     buckets: set[int] = field(default_factory=set)
 
 
@@ -95,7 +96,7 @@ def read_rows(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> None:
     mapping, request = file.mapping, file.request
     if mapping.history is not None:
         rows = rows.filter(pl.col(mapping.history) == request.history.name)
-    _require_dollars(file, rows)
+    _require_one_asset(file, rows)
     if mapping.wide:
         rows = rows.unpivot(mapping.wide, index=["line", mapping.time], variable_name=_WIDE, value_name=WIDE_VALUE)
     parsed = parse_times(rows[mapping.time], file.times).with_columns(
@@ -180,9 +181,16 @@ def _reject(file: ReadFile, rows: pl.DataFrame, parsed: pl.DataFrame, names: Ass
         file.rejections.append(str(refusal))
 
 
-def _require_dollars(file: ReadFile, rows: pl.DataFrame) -> None:
-    """UserError if a column says that prices are not in USD."""
+def _require_one_asset(file: ReadFile, rows: pl.DataFrame) -> None:
+    """UserError if a column says that prices are not in USD, or that rows for one asset are of several."""
     for column in file.mapping.quotes:
         foreign = rows.filter(~pl.col(column).str.strip_chars().str.to_lowercase().is_in(["", *DOLLARS]))
         if foreign.height:
             raise file.table.refused(foreign["line"][0], column, foreign[column][0], "is not USD; convert the values")
+    for column in file.mapping.same:
+        texts = rows.select("line", column).drop_nulls()
+        first = file.same.setdefault(column, texts[column][0]) if texts.height else ""
+        others = texts.filter(pl.col(column) != first)
+        if others.height:
+            advice = f"differs from the asset {first[:40]!r} of earlier rows; add --asset-column {column}"
+            raise file.table.refused(others["line"][0], column, others[column][0], advice)

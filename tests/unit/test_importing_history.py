@@ -174,6 +174,7 @@ NO_TIME = f"is not a time from 1970 to 2026-10-01T00:00:00Z in {SHAPE}, or occur
         refused("time,asset,value,value\n2024-01-01,A,1,2\n", f" has no column 'value', or several; it has 'time, asset, value, value'. Name the column with --value, or the mark between columns with --separator; for files without a header, see {RECIPES}."),
         refused_asset("A", "is an unknown asset; add it with --new-assets, or describe it with --assets", new_assets=False),
         refused_asset("=A", "cannot be an asset: a symbol has 1 to 100 printable characters without commas, and does not begin with = + - @, which a spreadsheet would run as a formula"),
+        refused("time,pair,value\n2024-01-01,A,1\n2024-01-02,B,1\n", ", line 3, column pair: 'B' differs from the asset 'A' of earlier rows; add --asset-column pair.", asset="A"),
         refused("time\n2024-01-01\n", " has only the column of times, or a repeated column. Name each asset once.", wide=True),
         # Rows that disagree.
         refused(f"{HEAD}2024-01-01,A,1\n2024-01-02,A,1\n2024-01-01,A,2\n", "Two rows have different values of native;A at 2024-01-01T23:59:59Z: {0}, line 2: 1.000000000000000000 and {0}, line 4: 2.000000000000000000. Delete the wrong row, or take the later row with --last-wins."),
