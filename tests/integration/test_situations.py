@@ -581,12 +581,12 @@ def test_views_value_every_account_as_the_service_does(asked: Asked) -> None:
         assert [*row.values()] == stated[address(name), 0]
 
 
-@pytest.mark.parametrize("symbol", ["U", "E", "RRNEST", "GAP", "CHEAP"])
+@pytest.mark.parametrize("symbol", ["E", "RRNEST", "GAP", "CHEAP"])
 def test_views_have_the_ladders_of_the_service(asked: Asked, symbol: str) -> None:
-    """Of debts, of own liquidation LTVs, of receipt tokens, of a price that came back, and of the least price."""
+    """Of own liquidation LTVs, of receipt tokens, of a price that came back, and of the least price."""
     at = f"asset_id = '{of(symbol)}', time = '{instant_of(HOURS[-1]):%FT%TZ}'"
-    columns = ("change", "accounts", "collateral_usd", "debt_usd", "bad_debt_usd")
-    fields = ("change", "accounts", "collateral_value", "debt_value", "bad_debt")
+    columns = ("change", "price", "accounts", "collateral_usd", "debt_usd", "bad_debt_usd")
+    fields = ("change", "price", "accounts", "collateral_value", "debt_value", "bad_debt")
     steps = asked.get("analytics/market/risk/ladder", f"asset_id={of(symbol)}")["steps"]
     rows = asked.rows(f"SELECT * FROM risk_ladder({at})")
     stated = [[near(step[name]) for name in fields] for step in steps]

@@ -2,7 +2,7 @@
 
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -31,13 +31,11 @@ from analytics_service.market.markets import (
     Market,
 )
 from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake
-from analytics_service.market.prices import Price
-from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.sources.simulated.universe import ID_OF
 from jobs.registry import JOBS
 from jobs.runner import take_snapshot
 from tests import clickhouse
-from tests.integration.conftest import Run, Simulated, simulate
+from tests.integration.conftest import Run, Simulated
 from tests.integration.databases import database
 from tests.integration.handmade import CONFIG, MARKETS, NOON, HandMade, debt_market
 from tests.integration.imports import Progress
@@ -91,39 +89,6 @@ def data(client: Client, path: str, query: str = "") -> Any:
     return answer.json["data"]
 
 
-class Losing(SimulatedSource):
-    """Does not quote BTC any more at noon."""
-
-    def prices(self, at: datetime) -> Sequence[Price]:
-        return [price for price in super().prices(at) if at < NOON or price.asset_id != ID_OF["BTC"]]
-
-
-@pytest.fixture(scope="module")
-def simulated(request: pytest.FixtureRequest, server: Settings, simulated: Simulated) -> Iterator[Simulated]:
-    """The simulated protocol; if the parameter says so, with a price that is lost half an hour after the last one."""
-    if not getattr(request, "param", 0):
-        yield simulated
-        return
-    settings = replace(server, clickhouse_database="test_simulated_lost", price_max_age=1800)
-    with database(settings, views=True) as store:
-        simulate(store, Losing("1"))
-        yield Simulated(settings, store)
-
-
-@pytest.fixture(scope="module")
-def protocol(simulated: Simulated) -> Client:
-    return client_of(simulated.settings, simulated.store)
-
-
-# What follows from a lost price is worked out by hand below. To pytest, 0 is the parameter of tests that have none: for
-# False it would make the simulated protocol anew.
-with_a_lost_price = pytest.mark.parametrize(
-    "simulated",
-    [pytest.param(0, id="known"), pytest.param(1, id="lost", marks=pytest.mark.slow)],
-    indirect=True,
-)
-
-
 @pytest.fixture(scope="module")
 def users(simulated: Simulated, protocol: Client) -> dict[str, Any]:
     """What the service answers about some of the addresses that have a position, with values."""
@@ -138,21 +103,6 @@ def accounts(simulated: Simulated) -> list[dict[str, Any]]:
     return simulated.rows("SELECT * FROM account")
 
 
-@with_a_lost_price
-def test_health_of_accounts_is_that_of_the_service(accounts: list[dict[str, Any]], users: dict[str, Any]) -> None:
-    stated: dict[tuple[str, int], list[Any]] = {}
-    for address, user in users.items():
-        for account in user["markets"]["borrow"]["accounts"]:
-            parts = [account["health"][part] for part in ("base", "boost", "result")]
-            stated[address, account["index"]] = [None] * 3 if "Infinity" in parts else list(map(near, parts))
-    rows = [row for row in accounts if row["address"] in users]
-    viewed = {(row["address"], row["account_index"]): [row["base"], row["boost"], row["health"]] for row in rows}
-    assert viewed == stated
-    # Without debt, without a stake, with a stake for the largest boost, and in between.
-    assert {boost for _, boost, _ in viewed.values()} > {None, 0, 0.05}
-
-
-@with_a_lost_price
 def test_every_item_has_the_amount_and_the_value_that_the_service_states(
     simulated: Simulated, users: dict[str, Any]
 ) -> None:
@@ -175,7 +125,6 @@ def test_every_item_has_the_amount_and_the_value_that_the_service_states(
     assert len(viewed) > 40
 
 
-@with_a_lost_price
 def test_lenders_lend_what_their_receipt_tokens_redeem(simulated: Simulated, users: dict[str, Any]) -> None:
     rows = simulated.rows(
         "SELECT address, asset_id, sum(units) AS units FROM position_now WHERE kind LIKE 'lend_%' GROUP BY ALL"
@@ -252,7 +201,6 @@ def test_markets_have_all_of_their_terms(store: Store, settings: Settings) -> No
             assert rows[market.asset_id][column] == (near(max(known)) if known else None), (market.asset_id, column)
 
 
-@with_a_lost_price
 def test_markets_are_worth_what_the_service_states(simulated: Simulated, protocol: Client) -> None:
     """Each by itself, and all together."""
     rows = {row["asset_id"]: row for row in simulated.rows("SELECT * FROM market_now")}
@@ -381,7 +329,6 @@ def test_the_present_includes_a_snapshot_of_the_next_minute(run: Run, store: Sto
     assert run("SELECT price, prices_at FROM price_now") == [(1, ahead)]
 
 
-@with_a_lost_price
 def test_prices_as_of_an_instant_include_those_of_receipt_tokens(simulated: Simulated, protocol: Client) -> None:
     for at in (simulated.noon - 1800, simulated.noon):
         viewed = simulated.rows(f"SELECT asset_id, price FROM price_at(time = {at})")
@@ -401,7 +348,6 @@ def test_ranks_follow_debt_and_what_is_lent(simulated: Simulated, accounts: list
     assert sum(row["accounts"] for row in borrowers) == sum(bool(row["health"]) for row in accounts)
 
 
-@with_a_lost_price
 def test_accounts_at_risk_are_the_borrowers_of_the_service(
     simulated: Simulated, protocol: Client, accounts: list[dict[str, Any]]
 ) -> None:
@@ -424,22 +370,7 @@ def test_accounts_at_risk_are_the_borrowers_of_the_service(
         assert sum(row[f"unpriced_{side}s"] > 0 for row in accounts) == risk[f"unpriced_{side}_accounts"]
 
 
-@with_a_lost_price
-def test_ladders_are_those_of_the_service(simulated: Simulated, protocol: Client) -> None:
-    """Of assets with a price: with debts in it, with receipt tokens that follow, and of the protocol token."""
-    fallen, quoted = 0, "SELECT asset_id FROM price_now WHERE NOT follows AND price IS NOT NULL ORDER BY asset_id"
-    priced = simulated.rows(quoted)
-    for asset_id in [row["asset_id"] for row in priced[::10]]:
-        stated = data(protocol, "/analytics/market/risk/ladder", f"asset_id={asset_id}")["steps"]
-        rows = simulated.rows(f"SELECT * FROM risk_ladder(asset_id = '{asset_id}', time = toUnixTimestamp(now()))")
-        assert len(rows) == len(stated) == 40
-        for row, step in zip(rows, stated, strict=True):
-            assert row["accounts"] == step["accounts"]
-            columns = ("change", "price", "collateral_usd", "debt_usd", "bad_debt_usd")
-            fields = ("change", "price", "collateral_value", "debt_value", "bad_debt")
-            assert [row[column] for column in columns] == [near(step[field]) for field in fields]
-            fallen += step["accounts"]
-    assert fallen > 100
+def test_a_ladder_of_an_unknown_asset_is_refused(simulated: Simulated) -> None:
     with pytest.raises(DatabaseError, match="There is no asset with the id 'ETH': the view assets has all ids"):
         simulated.rows("SELECT * FROM risk_ladder(asset_id = 'ETH', time = toUnixTimestamp(now()))")
 
@@ -500,13 +431,13 @@ def _without_last_digits(row: dict[str, Any]) -> str:
     return str([f"{value:.12g}" if isinstance(value, float) else value for value in row.values()])
 
 
-@pytest.fixture
-def protocol_by_hand(store: Store) -> Store:
+@pytest.fixture(scope="module")
+def protocol_by_hand(server: Settings) -> Iterator[Store]:
     """Two assets, of which one has 24 decimals and the other no price, a receipt token, and two addresses.
 
     One has posted 3 of 6 shares in a balance of 9 units, at 2 USD, with a liquidation LTV of 0.8; owes a third of a
     unit; and has staked 0.09 units. The other lends, which its wallet shows, too, and holds more of an unknown asset
-    than 38 digits can say.
+    than 38 digits can say. Tests add snapshots, in their order.
     """
     fine, plain = asset("FINE", 24), asset("PLAIN", 6)
     receipt = replace(asset("RECEIPT", 24), kind=AssetKind.RECEIPT, origin_asset=fine.id)
@@ -543,16 +474,23 @@ def protocol_by_hand(store: Store) -> Store:
         ptoken_=replace(HandMade().ptoken_, asset_id="token;fine"),
         positions_=positions,
     )
-    for name in ("prices", "markets", "ptoken", "positions"):
-        take_snapshot(JOBS[name], source, store, NOON)
-    return store
+    with database(replace(server, clickhouse_database="test_by_hand"), views=True) as store:
+        for name in ("prices", "markets", "ptoken", "positions"):
+            take_snapshot(JOBS[name], source, store, NOON)
+        yield store
 
 
-@pytest.mark.usefixtures("views", "protocol_by_hand")
-def test_values_by_hand(run: Run) -> None:
+@pytest.fixture
+def run_by_hand(protocol_by_hand: Store) -> Iterator[Run]:
+    """Runs SQL as a researcher of that protocol would."""
+    with clickhouse.client(protocol_by_hand._settings) as own:
+        yield lambda sql: [tuple(row) for row in own.query(sql).result_rows]
+
+
+def test_values_by_hand(run_by_hand: Run) -> None:
     """3 of 6 shares of 9 units are 4.5 units; a third of a unit, rounded down, has 24 digits; 1 receipt token of 2
     redeems 1.5 units. Nobody knows the decimals of what is not defined."""
-    items = run("SELECT kind, symbol, units, usd FROM position_now ORDER BY address, kind, symbol")
+    items = run_by_hand("SELECT kind, symbol, units, usd FROM position_now ORDER BY address, kind, symbol")
     assert items == [
         ("account", "", 0, None),
         ("collateral", "FINE", 4.5, 9),
@@ -565,13 +503,13 @@ def test_values_by_hand(run: Run) -> None:
     ]
     # Of the stake a quarter counts, 0.045 USD; 0.45, a twentieth of the collateral, would give the boost of 0.1. Health
     # without it is 7.2 / (2 / 3).
-    with_debt, without = run(
+    with_debt, without = run_by_hand(
         "SELECT collateral_usd, debt_usd, ltv, base, boost, health, unpriced_collaterals "
         "FROM account ORDER BY account_index"
     )
     assert with_debt == (9, near(2 / 3), near(2 / 27), near(10.8), near(0.01), near(10.81), 1)
     assert without == (0, 0, None, None, None, None, 0)
-    values = run("SELECT * EXCEPT address FROM account_value ORDER BY address")
+    values = run_by_hand("SELECT * EXCEPT address FROM account_value ORDER BY address")
     assert values == [
         (0, 0, 9, near(0.18), near(2 / 3), near(9 + 0.18 - 2 / 3), 1),
         # The receipt token in the wallet counts once.
@@ -579,32 +517,45 @@ def test_values_by_hand(run: Run) -> None:
     ]
 
 
-@pytest.mark.usefixtures("views", "protocol_by_hand")
-def test_answers_say_which_snapshots_they_come_from(run: Run, store: Store) -> None:
-    """Markets have one more, a minute after noon, prices two, and positions none."""
+def test_rows_of_a_run_that_died_are_not_shown(run_by_hand: Run, protocol_by_hand: Store) -> None:
+    """They have a version that the ledger does not list, or events later than its newest snapshot of loans."""
+    views = ("market", "market_day", "position_now", "events")
+    before = {view: run_by_hand(f"SELECT count() FROM {view}") for view in views}
+    second = int(NOON.timestamp())
+    protocol_by_hand.execute(
+        f"INSERT INTO market_lend (observed_at, asset_id, principal, version) VALUES ({second}, 'token;fine', 7, 1), "
+        f"({second + 60}, 'token;fine', 7, 1)"
+    )
+    protocol_by_hand.execute(
+        "INSERT INTO position_change (address, kind, asset_id, observed_at, amount, version) "
+        f"VALUES ('{_TWO}', 'debt', 'token;fine', {second}, 7, 1)"
+    )
+    protocol_by_hand.execute(
+        "INSERT INTO event_version (address, at, uuid, action, asset_id, amount) "
+        f"VALUES ('{_TWO}', {second + 1}, 'x', 'borrow', 'token;fine', 7)"
+    )
+    assert {view: run_by_hand(f"SELECT count() FROM {view}") for view in before} == before
+
+
+def test_answers_say_which_snapshots_they_come_from(run_by_hand: Run, protocol_by_hand: Store) -> None:
+    """Markets have one more, a minute after noon, prices three, and positions none. PLAIN has no price, and so no
+    ladder."""
     minute = timedelta(minutes=1)
-    markets, prices = (NOON + minute, NOON + 2 * minute)
+    early, markets, prices = (NOON + minute / 2, NOON + minute, NOON + 2 * minute)
     source = HandMade(assets_=(asset("FINE", 24), asset("PLAIN", 6)), prices_={"token;fine": Decimal(2)})
-    take_snapshot(JOBS["markets"], source, store, markets)
-    take_snapshot(JOBS["prices"], source, store, prices)
-    take_snapshot(JOBS["prices"], source, store, prices + minute)
-    time = f"time = '{prices + minute / 2:%FT%TZ}'"
-    assert run(f"SELECT DISTINCT markets_at, prices_at FROM price_at({time})") == [(markets, prices)]
-    for view in (f"position_at({time})", f"account_at({time})"):
-        assert run(f"SELECT DISTINCT positions_at, markets_at, prices_at FROM {view}") == [(NOON, markets, prices)]
-    snapshots = "SELECT DISTINCT observed_at, markets_at, prices_at"
-    assert run(f"{snapshots} FROM account_history(address = '{_ONE}')") == [(NOON, NOON, NOON)]
-
-
-@pytest.mark.usefixtures("views", "protocol_by_hand")
-def test_a_ladder_says_which_snapshots_it_comes_from(run: Run, store: Store) -> None:
-    """PLAIN has no price, and so no ladder."""
-    later = NOON + timedelta(minutes=1)
-    take_snapshot(JOBS["prices"], HandMade(prices_={"token;fine": Decimal(2)}), store, later)
+    for name, at in (("prices", early), ("markets", markets), ("prices", prices), ("prices", prices + minute)):
+        take_snapshot(JOBS[name], source, protocol_by_hand, at)
     ladder = "SELECT count(), any(positions_at), any(markets_at), any(prices_at) FROM risk_ladder(asset_id = '{}', {})"
-    time = f"time = {unix_second(later)}"
-    assert run(ladder.format("token;fine", time)) == [(40, NOON, NOON, later)]
-    assert run(ladder.format("token;plain", time))[0][0] == 0
+    time = f"time = {unix_second(early)}"
+    assert run_by_hand(ladder.format("token;fine", time)) == [(40, NOON, NOON, early)]
+    assert run_by_hand(ladder.format("token;plain", time))[0][0] == 0
+    time = f"time = '{prices + minute / 2:%FT%TZ}'"
+    assert run_by_hand(f"SELECT DISTINCT markets_at, prices_at FROM price_at({time})") == [(markets, prices)]
+    for view in (f"position_at({time})", f"account_at({time})"):
+        rows = run_by_hand(f"SELECT DISTINCT positions_at, markets_at, prices_at FROM {view}")
+        assert rows == [(NOON, markets, prices)]
+    snapshots = "SELECT DISTINCT observed_at, markets_at, prices_at"
+    assert run_by_hand(f"{snapshots} FROM account_history(address = '{_ONE}')") == [(NOON, NOON, NOON)]
 
 
 @pytest.fixture
@@ -792,36 +743,6 @@ def test_a_liquidation_without_a_leg_is_the_debt_repaid(run: Run, store: Store) 
     assert run("SELECT usd FROM liquidations WHERE asset_id = 'token;lend' ORDER BY observed_at DESC LIMIT 1") == [
         (2.0,)
     ]
-
-
-@pytest.mark.usefixtures("views")
-def test_usd_of_an_event_without_a_price_is_null(run: Run, store: Store) -> None:
-    known = Event("1", Action.BORROW, "token;lend", _ONE, NOON, 5, Decimal("2.5"))
-    events = [known, replace(known, id="2", usd=None), replace(known, id="3", amount=0, usd=Decimal(0))]
-    take_snapshot(JOBS["loans"], HandMade(events_=events), store, NOON)
-    for view in ("events", "loan"):
-        assert run(f"SELECT usd FROM {view} ORDER BY usd") == [(0,), (2.5,), (None,)]
-
-
-@pytest.mark.usefixtures("views", "protocol_by_hand")
-def test_rows_of_a_run_that_died_are_not_shown(run: Run, store: Store) -> None:
-    """They have a version that the ledger does not list, or events later than its newest snapshot of loans."""
-    views = ("market", "market_day", "position_now", "events")
-    before = {view: run(f"SELECT count() FROM {view}") for view in views}
-    second = int(NOON.timestamp())
-    store.execute(
-        f"INSERT INTO market_lend (observed_at, asset_id, principal, version) VALUES ({second}, 'token;fine', 7, 1), "
-        f"({second + 60}, 'token;fine', 7, 1)"
-    )
-    store.execute(
-        "INSERT INTO position_change (address, kind, asset_id, observed_at, amount, version) "
-        f"VALUES ('{_TWO}', 'debt', 'token;fine', {second}, 7, 1)"
-    )
-    store.execute(
-        "INSERT INTO event_version (address, at, uuid, action, asset_id, amount) "
-        f"VALUES ('{_TWO}', {second + 1}, 'x', 'borrow', 'token;fine', 7)"
-    )
-    assert {view: run(f"SELECT count() FROM {view}") for view in before} == before
 
 
 @pytest.mark.usefixtures("views")
