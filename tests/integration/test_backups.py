@@ -33,7 +33,7 @@ from tests.files import no_file_larger_than
 from tests.integration.databases import database
 from tests.integration.lending import Lending
 from tests.integration.pages import commit, write
-from tests.integration.routes import NOON, ROUTES, at, client_of, get
+from tests.integration.routes import KINDS, NOON, at, client_of, get
 from tests.processes import until
 
 SOURCE = Lending(NOON - 600)
@@ -80,7 +80,7 @@ def databases(store: Store) -> set[str]:
 
 def answers(store: Store, now: int) -> dict[str, tuple[int, bytes]]:
     fresh = client_of(store._settings, store, now)
-    return {path: (answer.status_code, answer.content) for path in ROUTES for answer in [get(fresh, path)]}
+    return {path: (answer.status_code, answer.content) for path in KINDS.values() for answer in [get(fresh, path)]}
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def snapshots_taken(store: Store) -> Iterator[list[int]]:
 
 
 @pytest.mark.usefixtures("views")
-def test_a_backup_under_load_answers_every_route_the_same_elsewhere(store: Store, folder: Path, tmp_path: Path) -> None:
+def test_a_backup_under_load_answers_the_same_elsewhere(store: Store, folder: Path, tmp_path: Path) -> None:
     """A restored store goes on with the snapshot after its newest."""
     path = tmp_path / "lending.backup"
     for job in JOBS.values():
@@ -258,7 +258,7 @@ def test_a_file_that_is_cut_off_or_something_else_is_refused(
     whole = of_two.read_bytes()
     with tarfile.open(of_two) as archive:
         offsets = [member.offset for member in archive]
-    for number, length in enumerate([0, 10, offsets[1], offsets[-1], offsets[-1] + 512, len(whole) // 2]):
+    for number, length in enumerate([0, offsets[1], offsets[-1] + 512, len(whole) // 2]):
         cut = tmp_path / f"{number}"
         cut.write_bytes(whole[:length])
         with pytest.raises(UserError, match="not a complete backup of this service"):
