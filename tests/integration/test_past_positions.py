@@ -25,7 +25,7 @@ from jobs.runner import Outcome, backfill, take_snapshot
 from tests import clickhouse
 from tests.doubles import Silent, Statement, WatchedStore
 from tests.integration.conftest import Run
-from tests.integration.databases import database, make_views
+from tests.integration.databases import database
 from tests.integration.lending import ETH, ORB, USDC, Lending
 from tests.integration.routes import NOON, client_of
 from tests.stored import item_frame
@@ -152,7 +152,7 @@ class Scrambled:
 def other(server: Settings) -> Iterator[Settings]:
     """Another database."""
     settings = replace(server, clickhouse_database="test_in_order")
-    with database(settings):
+    with database(settings, views=True):
         yield settings
 
 
@@ -172,25 +172,16 @@ def seen(settings: Settings, minutes: Sequence[int]) -> list[object]:
     return [views, risk, answers]
 
 
-@pytest.mark.parametrize(
-    ("past", "live", "seed"), [(4, 2, None), *(pytest.param(10, 3, seed, marks=pytest.mark.slow) for seed in range(3))]
-)
+@pytest.mark.usefixtures("views")
+@pytest.mark.parametrize(("past", "live"), [(4, 2), pytest.param(10, 3, marks=pytest.mark.slow)])
 def test_every_address_is_at_every_instant_as_the_source_says(
-    past: int,
-    live: int,
-    seed: int | None,
-    store: Store,
-    settings: Settings,
-    other: Settings,
-    draw: random.Random,
+    past: int, live: int, store: Store, settings: Settings, other: Settings, draw: random.Random
 ) -> None:
     """In any order, interrupted, beside a live job and other backfills; as in a store that was filled in order."""
-    draw = draw if seed is None else random.Random(seed)
     world = random_world(draw, past, live)
     minutes = [*world.states]
     in_order = Store(other)
     for each in (store, in_order):
-        make_views(each)
         for dataset in ("prices", "markets", "ptoken"):
             take_snapshot(JOBS[dataset], world, each, START)
     for minute in minutes:
