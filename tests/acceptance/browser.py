@@ -59,9 +59,10 @@ class Browser:
         return page
 
     def _answered(self, response: sync_api.Response) -> None:
-        """Forget what the console said of an answer that was put off, now that it is there."""
+        """Forget what the console said of an answer that was put off, now that it is there, and the first request."""
         if response.status == 503 and "retry-after" in response.headers:
             self._put_off.add(response.url)
+            self.asked.remove(response.url)
         elif response.ok and response.url in self._put_off:
             self._put_off.remove(response.url)
             refusal = re.compile(rf"error: .* status of 503 .*{re.escape(response.url)}")
