@@ -1,4 +1,4 @@
-"""Names: what comments and documents name exists, and each name means one thing."""
+"""Names: what comments and documents name exists, each name means one thing, and given-up words stay away."""
 
 import ast
 import io
@@ -32,6 +32,13 @@ _ERROR_CODES = "analytics_service/clickhouse/errors.py"
 # Modules whose folder says which side of a topic they hold, and modules that every source or package has.
 _TOPICS = "analytics assets docs events history ledger markets portfolio_history positions prices ptoken rates sums"
 _PARTS = "__init__ base client errors files recompute registry remove source state"
+# Words that the code gave up for the field's: dataset, 15min, anomaly, canonical id, origin, rejection, and so on.
+GONE = (
+    "family families quarter quarters doubt doubts misfit spelling portion bringer admission disagreeing retake beating"
+    " judging falling left_out left_behind in_turn collect_again seconds_left line_of steps_below brought_by"
+)
+# Tokens of other libraries with such a word.
+KEPT = {"AddressFamily": "socket", "sock . family": "socket", "GaugeMetricFamily": "prometheus_client"}
 
 
 def split(path: Path) -> tuple[str, str]:
@@ -102,3 +109,12 @@ def test_a_name_of_a_module_or_class_is_used_once() -> None:
             for name in (Path(path).stem, *re.findall(r"\bclass [A-Z_]\w+", code)):
                 used[name].append(path)
     assert {name for name, paths in used.items() if len(paths) > 1} == {*_TOPICS.split(), *_PARTS.split()}
+
+
+def test_words_that_were_given_up_stay_away() -> None:
+    names = {row.variable for row in table()}
+    for path, (code, _) in texts().items():
+        if path.endswith((".py", ".sql")) and not path.startswith("tests/"):
+            names |= set(_WORD.findall(re.sub(rf"""(["']).*?\1|{"|".join(map(re.escape, KEPT))}""", "", code)))
+    apart = {name: f"_{re.sub('(?<=[a-z])(?=[A-Z])', '_', name).lower()}_" for name in names}
+    assert {name for name, words in apart.items() if any(f"_{word}_" in words for word in GONE.split())} == set()
