@@ -64,6 +64,7 @@ def test_health_shows_the_store_and_every_dataset(settings: Settings, store: Sto
         "store": {"reachable": True, "schema_current": True},
         "lost_prices": [],
         "anomalies_last_day": 0,
+        "filling": False,
     }
     unreachable = client_of(NOWHERE).simulate_get("/api/v1/status/health")
     assert (unreachable.status_code, unreachable.json["data"]["store"]["reachable"]) == (200, False)

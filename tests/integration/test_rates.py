@@ -16,19 +16,17 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.market.instants import multiples_between
 from analytics_service.market.markets import LendMarket
 from analytics_service.store.datasets.histories import BORROW_RATES, LEND_RATES, PRICES, History
 from analytics_service.store.datasets.observations import read_latest
-from analytics_service.store.ledger import IMPORTED, new_version, oldest_change, read_heads, read_ledger
+from analytics_service.store.ledger import IMPORTED, oldest_change, read_heads, read_ledger
 from jobs.registry import JOBS
 from jobs.runner import backfill, take_snapshot
 from tests.doubles import FreshHeads, Statement, WatchedStore
 from tests.integration.handmade import MARKETS, NOON, HandMade, market
 from tests.integration.imports import NOW, Progress, asked, counted, import_files, query
 from tests.integration.pages import commit
-from tests.stored import write_assets
 
 HOUR = timedelta(hours=1)
 SECOND = int(NOON.timestamp())
@@ -100,17 +98,6 @@ def test_assets_of_an_import_are_shown_with_prices_that_never_change(
     assert read_ledger(store).origins == {IMPORTED}
     head = read_heads(store)["prices"]
     assert oldest_change(store, before, head) == head.last_observed_at
-
-
-def test_assets_that_an_earlier_version_registered_are_shown_once_rates_are_imported_again(
-    store: Store, settings: Settings, tmp_path: Path
-) -> None:
-    client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
-    commit(store, {"token;0xb": [(100, Decimal(1))]}, kind="import")
-    write_assets(store, [Asset(AssetGroup.TOKEN, "0xa", "AAA", "AAA", "aaa", 18, 6)], new_version(store))
-    assert shown(client) == ["token;0xb"]
-    imported(store, tmp_path)
-    assert shown(client) == ["token;0xa", "token;0xb"]
 
 
 def test_past_moments_have_the_assets_of_all_imports_whatever_was_asked_before(

@@ -59,7 +59,7 @@ class Recipe:
             program, *words = shlex.split(self.command)
             assert program == "analytics-service"
             # As a shell does.
-            words = [str(match) for word in words for match in sorted(Path().glob(word)) or [word]]
+            words = [f"{name}" for word in words for name in (sorted(Path().glob(word)) if "*" in word else [word])]
             return CliRunner().invoke(cli, words, env=settings.to_environment({}))
 
 
