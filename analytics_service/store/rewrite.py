@@ -25,7 +25,7 @@ import polars as pl
 from analytics_service.clickhouse.cluster import quote_identifier
 from analytics_service.clickhouse.columns import with_version
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.errors import ANY_FAILURE, ONCE, Retries
+from analytics_service.clickhouse.errors import ANY_FAILURE
 from analytics_service.clickhouse.queries import named_query
 from analytics_service.errors import AnalyticsError, CorrectionInProgress, SchemaError
 from analytics_service.store.bulk_copy import add_in_pieces
@@ -269,25 +269,17 @@ def show_assets(store: Store) -> None:
 
 
 @contextmanager
-def correction(
-    store: Store, dataset: str, what: str, retry: Retries = ONCE, *, patience: float = PATIENCE
-) -> Iterator[WriteLock]:
+def correction(store: Store, dataset: str, what: str, *, patience: float = PATIENCE) -> Iterator[WriteLock]:
     """Hold the write lock during the block. First completes or drops the rewrites of dead writers. CorrectionInProgress
     like `write_lock`."""
-    with write_lock(store, dataset, what, retry, patience=patience) as lock:
-        retry(lambda: _complete(store, lock))
+    with write_lock(store, dataset, what, patience=patience) as lock:
+        _complete(store, lock)
         yield lock
 
 
 @contextmanager
 def staging(
-    store: Store,
-    dataset: str,
-    version: int | None,
-    retry: Retries = ONCE,
-    *,
-    what: str = "correction",
-    expected: int = 0,
+    store: Store, dataset: str, version: int | None, *, what: str = "correction", expected: int = 0
 ) -> Iterator[Staging]:
     """Staging tables for the duration of the block, which holds the write lock. They remain if the rewrite was
     announced and has not finished.
@@ -295,11 +287,11 @@ def staging(
     `what` describes the rewrite to people, and `expected` is its number of rows, if known: DiskFull if they do not fit.
     The default `version` is above all stored versions. CorrectionInProgress like `write_lock`.
     """
-    with correction(store, dataset, what, retry) as lock:
-        staged = Staging(store, dataset, version or retry(lambda: new_version(store)), lock)
+    with correction(store, dataset, what) as lock:
+        staged = Staging(store, dataset, version or new_version(store), lock)
         try:
             staged.require_room(expected)
-            retry(staged.create)
+            staged.create()
             yield staged
         except SchemaError:
             # Whoever took a lost lock has dropped the tables.
@@ -313,21 +305,20 @@ def staging(
                 log.warning("The next correction will drop the staging tables of this one: %s", error)
 
 
-def publish(store: Store, staged: Staging, runs: Sequence[LedgerRow], retry: Retries = ONCE) -> None:
+def publish(store: Store, staged: Staging, runs: Sequence[LedgerRow]) -> None:
     """Make all staged rows visible at once, as complete commits.
 
     SchemaError, with nothing shown, if the schema is of another version (rule 8.14, schema check). WriteLockLost, or
     StoreUnavailable while ClickHouse is away; others then complete an announced rewrite.
     """
-    retry(lambda: require_current(store))
-    retry(lambda: staged.announce(runs))
-    _put_in_place(store, staged, retry)
+    require_current(store)
+    staged.announce(runs)
+    _put_in_place(store, staged)
 
 
-def _put_in_place(store: Store, staged: Staging, retry: Retries) -> None:
-    head = retry(lambda: read_state(store, staged.dataset))
-    retry(lambda: staged.put_in_place(head))
-    retry(staged.finish)
+def _put_in_place(store: Store, staged: Staging) -> None:
+    staged.put_in_place(read_state(store, staged.dataset))
+    staged.finish()
 
 
 def complete_interrupted(store: Store, last_error: str = "") -> str:
@@ -360,7 +351,7 @@ def _complete(store: Store, lock: WriteLock) -> None:
         for version in versions:
             staged = Staging(store, dataset, version, lock)
             if staged.is_there():
-                _put_in_place(store, staged, ONCE)
+                _put_in_place(store, staged)
             else:
                 staged.finish()
             log.warning("A rewrite of %s was interrupted; it is complete now.", dataset)

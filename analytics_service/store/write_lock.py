@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.errors import ONCE, Retries
 from analytics_service.clickhouse.queries import named_query
 from analytics_service.concurrency import beside
 from analytics_service.errors import AnalyticsError, CorrectionInProgress, WriteLockLost
@@ -90,12 +89,10 @@ def lock_holders(store: Store) -> list[LockHolder]:
 
 
 @contextmanager
-def write_lock(
-    store: Store, dataset: str, operation: str, retry: Retries = ONCE, *, patience: float = PATIENCE
-) -> Iterator[WriteLock]:
+def write_lock(store: Store, dataset: str, operation: str, *, patience: float = PATIENCE) -> Iterator[WriteLock]:
     """Hold the lock during the block. CorrectionInProgress, which names the holder's command, if another process still
     holds it after `patience` seconds. `operation` describes the correction to people."""
-    lock = _acquire(store, dataset, operation, retry, patience)
+    lock = _acquire(store, dataset, operation, patience)
     try:
         with beside("heartbeat", partial(_send_heartbeats, lock)):
             yield lock
@@ -105,15 +102,15 @@ def write_lock(
             lock.write(released=True)
 
 
-def _acquire(store: Store, dataset: str, operation: str, retry: Retries, patience: float) -> WriteLock:
+def _acquire(store: Store, dataset: str, operation: str, patience: float) -> WriteLock:
     ends = time.monotonic() + patience
     while True:
         lock = WriteLock(store, operation, dataset, secrets.token_hex(8))
-        if not (others := retry(lock.others)):
-            retry(partial(lock.write, released=False))
-            if not (others := retry(lock.others)):
+        if not (others := lock.others()):
+            lock.write(released=False)
+            if not (others := lock.others()):
                 return lock
-            retry(partial(lock.write, released=True))
+            lock.write(released=True)
         if time.monotonic() >= ends:
             raise CorrectionInProgress(
                 f"Another correction has been running since {format_instant(from_unix(others[0].requested_at))}: "
