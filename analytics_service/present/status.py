@@ -49,7 +49,11 @@ STATUS = Shape.of(
     Field("sources", Many(STRING), "Names of the data's sources, or `imported history`."),
     Field("store", Shape.of("StoreStatus", "The state of the store.", *_STORE), "The store.", ""),
     Field("snapshots", Many(SNAPSHOT_STATUS), "The newest snapshots, by dataset.", "datasets"),
-    Field("filling", BOOLEAN, "Whether the past is still being filled in. Until then, histories may lack values."),
+    Field(
+        "filling",
+        BOOLEAN,
+        "Whether `up` still fills in the past. Meanwhile histories lack values, and sums of interest are too small.",
+    ),
     *_DATA,
 )
 

@@ -41,7 +41,7 @@ class Schedule:
         clock: Callable[[], datetime],
         is_filling: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.is_filling = is_filling
+        self._is_filling = is_filling
         self._intervals = intervals
         self._clock = clock
 
@@ -60,9 +60,9 @@ class Schedule:
         return unix_second(self._clock())
 
     def cache_control(self, validators: Validators, *, is_moving: bool = False) -> str:
-        """A day for a closed answer, else until the next snapshot is due. One second if none is due, if it is late, or
-        if the answer depends on now (`is_moving`)."""
-        if is_moving:
+        """A day for a closed answer, else until the next snapshot is due. One second if none is due, if it is late, if
+        the answer depends on now (`is_moving`), or while the past is being filled in."""
+        if is_moving or self._is_filling():
             return _MOVING
         now = self._clock().timestamp()
         if validators.closes_at is not None and now >= validators.closes_at:
@@ -226,7 +226,7 @@ class SnapshotPath(Resource):
 
     def _closes_at(self, view: View, arguments: Arguments, heads: tuple[Head, ...]) -> int | None:
         """As `closes_at`, but some time after the last rewrite: during a backfill, others follow soon."""
-        closes_at = None if self._shared.schedule.is_filling() else self.closes_at(view, arguments)
+        closes_at = self.closes_at(view, arguments)
         return None if closes_at is None else max(closes_at, self._rewritten_at(heads) + _SETTLING_SECONDS)
 
     def _rewritten_at(self, heads: tuple[Head, ...]) -> int:

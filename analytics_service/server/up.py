@@ -122,7 +122,8 @@ def _check_losses(store: Store) -> None:
         with deadline(_CHECK_SECONDS, breaker=None):
             check(store)
     except AnalyticsError as error:
-        log.info("The scheduler will check the store for lost rows. %s", error)
+        log.info("The scheduler will check the store for lost rows.")
+        log.debug("%s", error)
 
 
 def welcome_message(settings: Settings, choice: Choice, *, has_prices: bool) -> str:

@@ -2,7 +2,7 @@
 gauges its numbers, /operations shows it as JSON, and `status` prints it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated
 
@@ -178,6 +178,9 @@ class Monitor:
 
     def check(self) -> Status:
         """The status now. An unreachable store is part of the status, not an error."""
+        return replace(self._checked(), filling=self._is_filling())
+
+    def _checked(self) -> Status:
         look: Look | None
         error = ""
         try:
@@ -207,7 +210,6 @@ class Monitor:
             if look.schema_current
             else (),
             losses=ledger.losses,
-            filling=self._is_filling(),
         )
 
     def obstacles(self) -> list[str]:
