@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from analytics_service.clickhouse.connection import Store
@@ -18,7 +19,8 @@ from analytics_service.errors import StoreUnavailable
 from analytics_service.market.instants import unix_second
 from analytics_service.market.prices import Price
 from analytics_service.store.commits import Appended, Commit, Overtaken, Provenance, begin, commit
-from analytics_service.store.datasets.observations import price_frame
+from analytics_service.store.datasets.histories import BORROW_RATES, LEND_RATES, History
+from analytics_service.store.datasets.observations import observations_of, price_frame, read_latest
 from analytics_service.store.ledger import Origin
 from tests import oracle
 from tests.doubles import Statement, WatchedStore
@@ -162,6 +164,36 @@ def test_rollups_are_right_after_runs_that_die_and_prices_that_lag(
             take(store, at, prices)
             completed += 1
             assert stored_rollups(settings) == oracle.rollups(known), completed
+
+
+def rates(known: dict[History, dict[tuple[str, int], Decimal]]) -> Appended:
+    """A snapshot as of the newest of these rates."""
+    frames = [
+        observations_of({history: {name: apr}}, oracle.instant(at))
+        for history, rows in known.items()
+        for (name, at), apr in rows.items()
+    ]
+    return Appended(oracle.instant(max(at for rows in known.values() for _, at in rows)), pl.concat(frames))
+
+
+def test_rollups_of_histories_that_close_together_are_each_of_their_own_rows(settings: Settings, store: Store) -> None:
+    """Both sides of a market, at seconds of their own; then a rewrite of one side closes a rollup of the other."""
+    start = second(2025, 2, 28, 23, 40)
+    seconds = {LEND_RATES: (0, 130, 400, 1_200), BORROW_RATES: (60, 170, 500, 1_200)}
+    known = {
+        history: {(IDS[0], start + after): Decimal(after).scaleb(-3) for after in afters}
+        for history, afters in seconds.items()
+    }
+    first, then = rates(known), rates({LEND_RATES: {(IDS[0], start + after): Decimal(5) for after in (1_199, 2_400)}})
+    for kind, snapshot in (("job", first), ("backfill", then)):
+        at = unix_second(snapshot.at)
+        base = begin(store, "rates", at, at + 1)
+        commit(store, Commit([snapshot]), Provenance(kind, Origin("test")), base)
+        if kind == "job":
+            for history, rows in known.items():
+                assert set(query(settings, ROLLUPS.format(history=history.name))) == oracle.rollups(rows), history.name
+    latest = read_latest(store, BORROW_RATES, IDS[:1], start + 2_400)
+    assert latest == {IDS[0]: (Decimal("1.2"), oracle.instant(start + 1_200))}
 
 
 @pytest.mark.parametrize("last", [Statement("run", "compute_15min_rollups"), Statement("insert", "snapshot")])
