@@ -100,6 +100,14 @@ def test_a_writer_in_another_process_is_refused_until_the_first_has_ended(
     assert observations(settings) == {(IDS[0], LAST): 1, (IDS[1], LAST): 2}
 
 
+def test_nothing_is_announced_once_the_lock_is_lost(store: Store, settings: Settings) -> None:
+    with write_lock(store, "prices", "import") as lock:
+        store.execute("INSERT INTO write_lock SELECT * REPLACE (1 AS released) FROM write_lock FINAL")
+        with pytest.raises(WriteLockLost):
+            lock.announce("prices", 7, 1, (LAST, LAST))
+    assert query(settings, "SELECT count() FROM rewrite") == [(0,)]
+
+
 @pytest.mark.slow
 def test_a_writer_that_was_paused_for_too_long_stops_before_its_next_step(
     store: Store, settings: Settings, tmp_path: Path
