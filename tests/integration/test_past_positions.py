@@ -218,6 +218,15 @@ def test_what_comes_after_a_removal_is_compared_with_what_is_left(store: Store, 
     ]
 
 
+def test_a_snapshot_may_go_between_one_and_a_later_one_that_was_taken_before(store: Store) -> None:
+    states = {0: [Position(ADDRESSES[0])], 1: [Position(ADDRESSES[0], wallet=(Balance(USDC, 5),))]}
+    world = replace(World(), states={**states, 2: states[0]})
+    for minute in (2, 0, 1):
+        assert take_snapshot(JOB, world, store, at(minute)) is Outcome.DONE
+    stored = {minute: [read_position(store, ADDRESSES[0], unix_second(at(minute)))] for minute in world.states}
+    assert stored == world.states
+
+
 def test_the_past_of_an_empty_store_is_filled_in_by_two_runs(store: Store, run: Run) -> None:
     states = {minute: [Position(ADDRESSES[0], wallet=(Balance(USDC, minute),))] for minute in range(1, 5)}
     assert backfill(JOB, replace(World(), states=states), store, [at(minute) for minute in states]) == 4
