@@ -105,6 +105,13 @@ def test_a_scheduler_that_another_one_overtakes_rewrites_nothing(store: Store) -
     assert (head.instant, head.runs, head.rewrites) == (NOON, 2, 0)
 
 
+def test_a_backfill_of_the_past_that_another_one_overtakes_rewrites_nothing(store: Store) -> None:
+    take_snapshot(PRICES, SOURCE, store, NOON)
+    slow = SlowSource(lambda: filled(store, NOON - HOUR, NOON - HOUR))
+    assert backfill(PRICES, slow, store, [NOON - HOUR]) == 0
+    assert read_heads(store)["prices"].rewrites == 1
+
+
 def test_a_backfill_that_another_one_overtakes_takes_the_rest(store: Store, client: Client) -> None:
     slow = SlowSource(lambda: filled(store, NOON + HOUR, NOON + 2 * HOUR))
     assert backfill(PRICES, slow, store, multiples_between(NOON, NOON + 5 * HOUR, HOUR)) == 3
