@@ -12,6 +12,7 @@ import pytest
 
 from analytics_service.app import create_app
 from analytics_service.clickhouse.connection import Store
+from analytics_service.concurrency import QuerySlots
 from analytics_service.config.settings import Settings
 from tests import oracle
 from tests.doubles import FreshHeads
@@ -288,3 +289,14 @@ def test_values_have_so_many_significant_digits(get: Get) -> None:
         rounded = [None if one is None else oracle.text(THREE.create_decimal(str(one))) for one in values]
         assert rounded != values
         assert [point["v"] for point in short[name]] == rounded
+
+
+def test_pages_of_more_than_50_000_points_take_a_slot_of_their_own(
+    written: tuple[Settings, Store], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there is none left, they are refused, and others are answered."""
+    monkeypatch.setattr("analytics_service.app.QuerySlots", lambda width, most_waiting: QuerySlots(0, 0))
+    get = asking(*written, clock)
+    asked = {"start": FIRST, "period": "h", "format": "csv"}
+    answers = [get(**asked, end=FIRST + hours * HOUR - 1) for hours in (25_000, 25_001)]
+    assert [answer.status_code for answer in answers] == [200, 503]
