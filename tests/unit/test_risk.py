@@ -383,6 +383,15 @@ def test_a_stake_raises_health_up_to_the_modifier_and_so_lowers_the_price_of_liq
     assert [found.price for found in borrower.liquidation] == [D("6.666666666666666667"), D("1.2")]
 
 
+def test_a_price_at_which_the_boost_would_exceed_the_modifier_is_no_price_of_liquidation() -> None:
+    """88 USD of weighted stake add 0.2, not 0.4, to the 0.6 of 66 USD that secure a debt of 110 USD at 8 USD. The debt
+    is secured for 80 % by 88 USD of 117.33 USD of ORB, 10.67 USD each."""
+    staked = account(11, 110, stakes=(Stake(1, 0, 106_000_000, False, None, D(0)),))
+    (borrower,) = borrowers_of(by_hand(staked), "health", 1, 0).listed
+    assert borrower.health == D("0.8")
+    assert borrower.liquidation[0].price == D("10.666666666666666667")
+
+
 def test_a_ladder_is_monotone_where_an_asset_is_only_collateral() -> None:
     """Debts of 11, 22, ... 110 USDT on 11 ORB are liquidated at 1.33, 2.67, ... 13.33 USD of ORB."""
     positions = [replace(account(11, 11 * number), address=f"0x{number:040x}") for number in range(1, 11)]
