@@ -75,6 +75,7 @@ def one(id: str, time: str, stored: str, **options: Any) -> Any:
         case("a sum over all", "time,value\n2024-01-01,1\n", [("", DAY1, "1")], history=histories.NET_TVL),
         # Rows of one second.
         case("the latest of a second", f"{HEAD}2024-01-01T00:00:00.900Z,A,3\n2024-01-01T00:00:00.500Z,A,2\n2024-01-01T00:00:00.1Z,A,1\n", [("A", "2024-01-01 00:00:00", "3")]),
+        case("the latest of a unix second", f"{HEAD}1704067200.9,A,3\n1704067200.1,A,1\n", [("A", "2024-01-01 00:00:00", "3")]),
         case("equal rows", f"{HEAD}2024-01-01,A,1\n2024-01-01,A,1.0\n", [("A", DAY1, "1")]),
         case("the last wins", f"{HEAD}2024-01-01,A,1\n2024-01-01,A,2\n", [("A", DAY1, "2")], last_wins=True),
         # Stamps.
@@ -272,6 +273,15 @@ def test_typed_files_are_read_as_text_files_are(tmp_path: Path, suffix: str) -> 
         suffix
     ](path)
     assert rows_of(loaded(path)) == [("A", DAY1, D("0.1")), ("A", DAY2, D("1e-7"))]
+
+
+def test_a_later_batch_names_no_other_asset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analytics_service.importing.readers._ROWS", 1)
+    path = tmp_path / "file.parquet"
+    rows = {"time": ["2024-01-01", "2024-01-02"], "pair": ["A", "B"], "value": ["1", "2"]}
+    pl.DataFrame(rows).write_parquet(path)
+    with pytest.raises(UserError, match="'B' differs from the asset 'A' of earlier rows"):
+        loaded(path, asset="A")
 
 
 def test_the_later_file_wins_and_a_disagreement_names_both(tmp_path: Path) -> None:
