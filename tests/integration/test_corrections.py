@@ -19,6 +19,7 @@ from analytics_service.store.rewrite import complete_interrupted, correction, st
 from analytics_service.store.write_lock import LOCK_SECONDS, write_lock
 from jobs.registry import JOBS
 from jobs.runner import Outcome, take_snapshot
+from tests.doubles import Statement, WatchedStore
 from tests.integration.imports import IDS, NOW, observations, prices_file, query, run
 from tests.integration.interrupted import Moment, Writer, import_of
 
@@ -106,6 +107,21 @@ def test_nothing_is_announced_once_the_lock_is_lost(store: Store, settings: Sett
         with pytest.raises(WriteLockLost):
             lock.announce("prices", 7, 1, (LAST, LAST))
     assert query(settings, "SELECT count() FROM rewrite") == [(0,)]
+
+
+def test_nothing_is_listed_once_the_lock_is_lost(store: Store, settings: Settings, tmp_path: Path) -> None:
+    """Whoever takes it next lists what was announced."""
+
+    def lose(statement: Statement) -> None:
+        if "ATTACH PARTITION" in statement.name:
+            store.execute("INSERT INTO write_lock SELECT * REPLACE (1 AS released) FROM write_lock FINAL")
+
+    with closing(WatchedStore(settings, before=lose)) as watched, pytest.raises(WriteLockLost):
+        run(watched, prices_file(tmp_path, [(IDS[0], LAST, "1")]))
+    assert query(settings, "SELECT count() FROM snapshot") == [(0,)]
+    complete_interrupted(store)
+    assert query(settings, "SELECT count() FROM snapshot") == [(1,)]
+    assert observations(settings) == {(IDS[0], LAST): 1}
 
 
 @pytest.mark.slow
