@@ -101,9 +101,11 @@ def test_a_writer_in_another_process_is_refused_until_the_first_has_ended(
     assert observations(settings) == {(IDS[0], LAST): 1, (IDS[1], LAST): 2}
 
 
-def test_nothing_is_announced_once_the_lock_is_lost(store: Store, settings: Settings) -> None:
+@pytest.mark.parametrize("lost", ["1 AS released", "now64(3) + 3600 AS heartbeat_at"])
+def test_nothing_is_announced_once_the_lock_is_lost(store: Store, settings: Settings, lost: str) -> None:
+    """Others do not count a heartbeat from the future, so its sender must not, either."""
     with write_lock(store, "prices", "import") as lock:
-        store.execute("INSERT INTO write_lock SELECT * REPLACE (1 AS released) FROM write_lock FINAL")
+        store.execute(f"INSERT INTO write_lock SELECT * REPLACE ({lost}) FROM write_lock FINAL")
         with pytest.raises(WriteLockLost):
             lock.announce("prices", 7, 1, (LAST, LAST))
     assert query(settings, "SELECT count() FROM rewrite") == [(0,)]
