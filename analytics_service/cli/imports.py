@@ -133,7 +133,7 @@ def _import_history(history: History, options: Mapping[str, Any]) -> None:
             click.echo(line)
         if history is PRICES and store and not dry_run:
             suggest_recompute(store, *content.span)
-    if content.new and request.new_assets:
+    if not all(asset.is_described for asset in content.new):
         click.echo(_DESCRIBE)
 
 

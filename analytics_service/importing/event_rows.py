@@ -67,6 +67,8 @@ def open_events(path: Path, separator: str) -> SourceTable:
         raise UserError(
             f"{path} {', and '.join(faults)}. Name columns as in the view events, each once: see {RECIPES}."
         )
+    if "time" in table.rounded:
+        raise table.refused(None, "time", None, "has 32-bit floats, in which times are rounded; write integers")
     return table
 
 

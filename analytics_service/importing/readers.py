@@ -63,8 +63,8 @@ class SourceTable:
     """A file as rows of text.
 
     `columns` are the names in the file. `read` yields batches of the requested columns with their sizes, which add up
-    to `size`. `label` says what numbers count, "line" or "row". `unreadable` has the types of columns that cannot be
-    read as text.
+    to `size`. `label` says what numbers count, "line" or "row". Columns in `rounded` have 32-bit floats, which round
+    times to minutes. `unreadable` has the types of columns that cannot be read as text.
     """
 
     path: Path
@@ -72,6 +72,7 @@ class SourceTable:
     size: int
     label: str
     read: Callable[[Sequence[str]], Batches]
+    rounded: Collection[str] = ()
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, name: str) -> str | None:
@@ -277,8 +278,9 @@ def _columnar_table(path: Path, scan: Callable[[], pl.LazyFrame]) -> SourceTable
         schema = scan().collect_schema()
         height = int(scan().select(pl.len()).collect().item())
     unreadable = {name: f"{dtype}" for name, dtype in schema.items() if not _is_readable(dtype)}
+    rounded = [name for name, dtype in schema.items() if dtype == pl.Float32]
     batches = partial(_columnar_batches, path, scan, height)
-    return SourceTable(path, schema.names(), height, "row", batches, unreadable)
+    return SourceTable(path, schema.names(), height, "row", batches, rounded, unreadable)
 
 
 def _is_readable(dtype: pl.DataType) -> bool:

@@ -85,6 +85,8 @@ def open_file(path: Path, request: HistoryRequest, at: datetime) -> ReadFile:
     """A file with its column mapping; `at` is the present instant. UserError if its columns are invalid."""
     table = open_table(path, request.separator)
     mapping = map_columns(table, request.history, request.choice, percent=request.percent)
+    if mapping.time in table.rounded:
+        raise table.refused(None, mapping.time, None, "has 32-bit floats, in which times are rounded; write integers")
     if mapping.own:
         return ReadFile(table, mapping, request, at, TimeRules(), ValueRules())
     values = rules_of(request.history, comma=request.comma, percent=request.percent)

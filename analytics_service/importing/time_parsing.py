@@ -50,12 +50,15 @@ class TimeRules:
 
 
 def parse_format(text: str) -> str:
-    """A format in Polars' syntax. ValueError if it does not name a day."""
+    """A format in Polars' syntax. ValueError if it does not name a day, or has the name of a zone, which Polars reads
+    and ignores."""
     form = re.sub(r"(?<!%)\.%f", "%.f", text)
     try:
         is_read = pl.Series([datetime.now(UTC).strftime(text)]).str.to_datetime(form, strict=False).count() == 1
     except (pl.exceptions.PolarsError, ValueError):
         is_read = False
+    if "%Z" in text:
+        raise ValueError("must not have %Z, which names no zone for certain; write offsets, read by %z")
     if not is_read or not all(re.search(f"%[{words}DFxc+]", text) for words in ("Yy", "mbBhj", "dej")):
         raise ValueError("must be a format of strptime that names a day, such as %d.%m.%Y or '%m/%d/%Y %H:%M'")
     return form

@@ -284,6 +284,20 @@ def test_a_later_batch_names_no_other_asset(tmp_path: Path, monkeypatch: pytest.
         loaded(path, asset="A")
 
 
+def test_times_that_a_type_has_rounded_are_refused(tmp_path: Path) -> None:
+    pl.DataFrame({"time": [1704067200.0], "value": [1.0]}, {"time": pl.Float32, "value": pl.Float64}).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    with pytest.raises(UserError, match="column time: has 32-bit floats, in which times are rounded"):
+        loaded(tmp_path / "a.parquet", asset="A")
+
+
+def test_a_format_with_the_name_of_a_zone_is_refused() -> None:
+    """Polars reads EST, and takes the time for UTC."""
+    with pytest.raises(ValueError, match="must not have %Z"):
+        parse_format("%Y-%m-%d %H:%M:%S %Z")
+
+
 def test_the_later_file_wins_and_a_disagreement_names_both(tmp_path: Path) -> None:
     files = [written(tmp_path, f"{HEAD}2024-01-01,A,{n}\n", f"{n}.csv") for n in (2, 1)]
     assert rows_of(loaded(*files, last_wins=True)) == [("A", DAY1, D(1))]
