@@ -51,8 +51,9 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
         reached = stack.enter_context(clickhouse(settings, command, attach=False))
         with closing(Store(reached)) as store:
             bring_up_to_date(store, settings, replace_source=replace_source)
-            _check_losses(store)
             choice = choose_source(store, settings, empty=_SOURCE_OF_EMPTY, replace_source=replace_source)
+            if choice.source is None:
+                _check_losses(store)
             has_prices = choice.source is not None or ASSETS_DATASET in read_heads(store)
         reached = replace(reached, source=choice.spec)
         children: list[Supervisor] = []
@@ -117,13 +118,13 @@ def bring_up_to_date(store: Store, settings: Settings, *, replace_source: bool) 
 
 
 def _check_losses(store: Store) -> None:
-    """Check for lost rows before anybody reads the store. In a large store, the scheduler checks instead."""
+    """Check for lost rows before anybody reads the store, as a scheduler would at its start. A large store is not
+    waited for."""
     try:
         with deadline(_CHECK_SECONDS, breaker=None):
             check(store)
     except AnalyticsError as error:
-        log.info("The scheduler will check the store for lost rows.")
-        log.debug("%s", error)
+        log.info("The store has not been checked for lost rows. %s", error)
 
 
 def welcome_message(settings: Settings, choice: Choice, *, has_prices: bool) -> str:
