@@ -176,6 +176,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 fill_past(source, store, past_batches(source, now), threading.Event())
                 for job in JOBS.values():
                     take_snapshot(job, source, store, floor_to(now, timedelta(seconds=job.interval(reached))))
+            # Else all copies would start on one port, and those that start at once would meet there.
+            (folder / "clickhouse" / "config.xml").unlink()
             made.touch()
     return folder
 
@@ -187,6 +189,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, filled: Path) -> Iterator[
     shutil.copytree(filled, running.data_dir, symlinks=True)
     try:
         process = running.up()
+        until(lambda: running.get("/readyz")[0] == http.client.OK)
         yield running
         stop(process)
     finally:
