@@ -11,8 +11,8 @@ from analytics_service.market.assets import Asset, AssetFinder, AssetGroup, spli
 from analytics_service.market.sums import TOTAL
 
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
-# Number of names up to which similar symbols are suggested.
-_SUGGESTED = 50
+# Number of unknown names for which similar symbols are suggested, which compares all symbols.
+_SUGGESTED = 5
 _REMEDY = "add it with --new-assets, or describe it with --assets"
 
 
@@ -48,6 +48,7 @@ class AssetNames:
         self._codes: dict[str, int] = {}
         self._named: dict[tuple[str, str], ResolvedName] = {}
         self._assets = AssetFinder(registered, preferred=listed, spelled=True)
+        self._unknown = 0
 
     def named(self, name: str, symbol: str = "") -> ResolvedName:
         """Resolve a name; `symbol` is the symbol beside an id."""
@@ -83,8 +84,8 @@ class AssetNames:
         if self._pairs and (fault := pair_fault(name)):
             return ResolvedName(None, fault)
         if not self._add_new:
-            # Comparing a name with all symbols takes time, so only the first names get suggestions.
-            near = self._assets.similar(name) if len(self._named) < _SUGGESTED else ""
+            self._unknown += 1
+            near = self._assets.similar(name) if self._unknown <= _SUGGESTED else ""
             return ResolvedName(None, f"is an unknown asset{f' (did you mean {near}?)' if near else ''}; {self._cure}")
         return self._made(name, symbol)
 
