@@ -176,10 +176,13 @@ def test_without_one_of_the_shards_nothing_is_answered_that_needs_it(
 
 
 def test_while_a_shard_hangs_what_needs_it_is_refused_within_five_seconds(stores: Stores) -> None:
+    service = client_of(stores.split._settings, stores.split)
+    # In tests, the first request also reads the facts for operators, which has more time.
+    assert get(service, KINDS["status"]).status_code == 200
     with stores.shards[2].paused():
         for kind in ("one series", "user"):
             begun = time.monotonic()
-            assert answers(stores.split, [KINDS[kind]])[KINDS[kind]][0] == 503
+            assert get(service, KINDS[kind]).status_code == 503
             assert time.monotonic() - begun < 5.5 * slack()
         # Tables that every server has a copy of are read on.
         assert read_heads(stores.split)

@@ -3,7 +3,7 @@ import { accounts } from "./accounts.js";
 import { ApiError, asksForKeys, get, unlessUnknown } from "./api.js";
 import { assetLink, assets } from "./assets.js";
 import { line } from "./charts.js";
-import { copyable, failed, h, notice, section, table } from "./dom.js";
+import { copyable, failed, h, loading, notice, section, table } from "./dom.js";
 import { figure } from "./figure.js";
 import { withSign, cut, percent, time, wall } from "./format.js";
 import { go } from "./route.js";
@@ -19,7 +19,7 @@ const OFFERED = 10;
 
 /** The view of an address, with a search form. */
 export async function address(place, route, signal) {
-  const result = h("div");
+  const result = h("div", {}, loading());
   place.replaceChildren(h("h1", {}, "Address"), form(route), result);
   const isKnown = (await datasets()).has("positions");
   if (!isKnown) return result.replaceChildren(notice(NO_POSITIONS));
@@ -41,7 +41,7 @@ function example() {
 
 /** Shows what the address has, or an error below the form. */
 async function fill(result, route, signal) {
-  result.replaceChildren(h("p", { class: "soft" }, "Loading…"));
+  result.replaceChildren(loading());
   try {
     await show(result, route, signal);
   } catch (error) {

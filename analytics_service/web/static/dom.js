@@ -14,6 +14,11 @@ export function h(tag, properties = {}, ...children) {
   return element;
 }
 
+/** What stands in the place of what is being loaded. */
+export function loading() {
+  return h("p", { class: "soft" }, "Loading…");
+}
+
 /** A message in place of missing content; `bad` if something failed. */
 export function notice(text, bad = false) {
   return h("p", { class: bad ? "notice bad" : "notice", role: bad ? "alert" : "status" }, text);

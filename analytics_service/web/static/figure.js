@@ -1,7 +1,7 @@
 // A chart in its panel, with the source of its numbers.
 import { address, ApiError, asksForKeys } from "./api.js";
 import { ahead, draw } from "./charts.js";
-import { copyButton, failed, h, idOf, notice, table } from "./dom.js";
+import { copyButton, failed, h, idOf, loading, notice, table } from "./dom.js";
 import { csvLink, fileLink } from "./file.js";
 import { bytes, time, wall } from "./format.js";
 import { current, go, rangeUpTo } from "./route.js";
@@ -12,7 +12,7 @@ export function figure(title, load, spec, tools = null) {
   ahead();
   const id = `chart-${idOf(title)}`;
   const box = h("div", { class: "chart", id, tabindex: "0", role: "application", "aria-label": `${title}: chart`,
-    "aria-roledescription": "chart", "aria-describedby": "chart-help" }, h("p", { class: "soft" }, "Loading…"));
+    "aria-roledescription": "chart", "aria-describedby": "chart-help" }, loading());
   const [names, data] = [h("div", { class: "legend" }), h("details", { class: "source", hidden: true })];
   const ending = h("span", { class: "soft" });
   const panel = h("section", { class: "panel", "aria-labelledby": `${id}-title` },

@@ -1,6 +1,6 @@
 // Rows of the API in a table, a page at a time.
 import { ApiError } from "./api.js";
-import { failed, h, notice, table } from "./dom.js";
+import { failed, h, loading, notice, table } from "./dom.js";
 import { fileLink } from "./file.js";
 
 /** An element (`list`) with a table and a button for more rows; `done` resolves with the first rows. `load` gets the rows
@@ -8,7 +8,7 @@ import { fileLink } from "./file.js";
  * `file` is the URL of the rows as CSV. */
 export function paged(caption, columns, load, { none, file = null, more = "More" }) {
   const rows = [];
-  const place = h("div", {}, h("p", { class: "soft" }, "Loading…"));
+  const place = h("div", {}, loading());
   const fault = h("div");
   const button = h("button", { type: "button", hidden: true, onclick: next }, more);
   const list = h("div", {}, place, fault, h("p", { class: "tools" }, button, file && fileLink("CSV", file)));

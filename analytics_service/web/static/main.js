@@ -3,7 +3,7 @@ import { address } from "./address.js";
 import { ApiError, apiKey, asksForKeys, useKey } from "./api.js";
 import { asset } from "./asset.js";
 import { clear } from "./charts.js";
-import { failed, h, notice } from "./dom.js";
+import { failed, h, loading, notice } from "./dom.js";
 import { short } from "./format.js";
 import { header } from "./header.js";
 import { markets } from "./markets.js";
@@ -34,7 +34,7 @@ async function show({ view, scroll = view ? 0 : scrollY, section = "" } = {}) {
   entitle(title(route), { address: route.address, asset: route.asset }[route.view]);
   if (asksForKeys() && !apiKey()) return askForKey();
   if (route.isReversed) return main.replaceChildren(h("h1", {}, title(route)), notice("The range ends before it begins. Choose another range.", true));
-  const place = h("div", {}, h("p", { class: "soft" }, "Loading…"));
+  const place = h("div", {}, loading());
   // If the focused element is replaced, focus would go back to the top of the document.
   const hadFocus = main.contains(document.activeElement);
   main.replaceChildren(place);
