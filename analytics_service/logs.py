@@ -53,7 +53,9 @@ class TextFormatter(logging.Formatter):
     """`2026-03-01T12:00:00Z INFO jobs.runner: message [request id]`."""
 
     def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+        # On a terminal, a line takes the place of a progress bar, which is drawn again below.
+        place = "\r\033[K" if sys.stderr.isatty() else ""
+        super().__init__(f"{place}%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
         self.converter = time.gmtime
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging calls it that

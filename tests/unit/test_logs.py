@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -25,10 +26,16 @@ def record(level: int = logging.INFO) -> logging.LogRecord:
 
 
 @pytest.mark.usefixtures("request_id")
-def test_a_line_of_text_ends_with_its_request() -> None:
+def test_a_line_of_text_ends_with_its_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
     assert TextFormatter().format(record()) == "2026-03-01T12:00:00Z INFO jobs.runner: prices: done. [r-1]"
     REQUEST_ID.set("")
     assert TextFormatter().format(record()) == "2026-03-01T12:00:00Z INFO jobs.runner: prices: done."
+
+
+def test_on_a_terminal_a_line_takes_the_place_of_a_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert TextFormatter().format(record()).startswith("\r\033[K2026-03-01T12:00:00Z INFO")
 
 
 def test_a_line_of_json_is_an_object(request_id: str) -> None:
