@@ -43,7 +43,7 @@ class ValidationError(NamedTuple):
 def validate(value: Any, declared: Any, path: str = "") -> Iterator[ValidationError]:
     """The invalid values within a value of a declared type. Types are records, None, tuples, dicts and plain types; a
     list is accepted as a tuple, and text as a word."""
-    origin, inner = get_origin(declared), get_args(declared)
+    origin, inner = _parts(declared)
     if origin is UnionType:
         if value is not None:
             yield from validate(value, inner[0], path)
@@ -108,6 +108,11 @@ def _mistyped(value: Any, declared: type) -> str:
 
 def _within(path: str, name: object) -> str:
     return f"{path}.{name}" if path else str(name)
+
+
+@cache
+def _parts(declared: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(declared), get_args(declared)
 
 
 @cache

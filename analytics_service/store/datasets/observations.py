@@ -7,9 +7,10 @@ from itertools import product
 
 import polars as pl
 
-from analytics_service.clickhouse.columns import encode_tuples
+from analytics_service.clickhouse.columns import UNFIT
 from analytics_service.clickhouse.connection import Store
-from analytics_service.market.instants import from_unix, unix_second
+from analytics_service.errors import OutOfRange
+from analytics_service.market.instants import from_unix
 from analytics_service.market.kinds import DECIMAL, AssetId, Text, Time
 from analytics_service.market.prices import Price
 from analytics_service.store.datasets.histories import PRICES, History, names_of
@@ -25,6 +26,7 @@ class _AssetOrTotal(Text):
         return asset_id and AssetId.encode(asset_id)
 
 
+_ID = _AssetOrTotal()
 _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "history": pl.String,
     "asset_id": pl.String,
@@ -45,12 +47,9 @@ Values = Mapping[History, Mapping[str, Decimal | None]]
 
 def observations_of(values: Values, at: datetime) -> pl.DataFrame:
     """Values at an instant as observations; `value` is null if unknown."""
-    frames, unknown = [NO_OBSERVATIONS], []
-    for history, by_asset in values.items():
-        known = {asset_id: value for asset_id, value in by_asset.items() if value is not None}
-        frames.append(_frame(history, ((asset_id, at, value) for asset_id, value in known.items())))
-        unknown += [(history.name, asset_id, unix_second(at), None) for asset_id in by_asset if asset_id not in known]
-    return pl.concat([*frames, pl.DataFrame(unknown, _SCHEMA, orient="row")])
+    return _frame(
+        (history, asset_id, at, value) for history, by_asset in values.items() for asset_id, value in by_asset.items()
+    )
 
 
 def with_known_times(observations: pl.DataFrame) -> pl.DataFrame:
@@ -60,12 +59,23 @@ def with_known_times(observations: pl.DataFrame) -> pl.DataFrame:
 
 def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
     """Prices, each at its own instant, as a batch without `version`."""
-    return _frame(PRICES, ((price.asset_id, price.observed_at, price.usd) for price in prices))
+    return _frame((PRICES, price.asset_id, price.observed_at, price.usd) for price in prices)
 
 
-def _frame(history: History, rows: Iterable[tuple[str, datetime, Decimal]]) -> pl.DataFrame:
-    frame = encode_tuples(rows, {"asset_id": _AssetOrTotal(), "observed_at": Time(), history.value: history.kind})
-    return frame.rename({history.value: "value"}).with_columns(history=pl.lit(history.name)).select(*_SCHEMA)
+def _frame(rows: Iterable[tuple[History, str, datetime, Decimal | None]]) -> pl.DataFrame:
+    """Observations in the columns of the table. OutOfRange names the one that cannot be stored."""
+    encoded = [
+        (history.name, _ID.encode(asset_id), Time.encode(at), _stored(history, asset_id, value))
+        for history, asset_id, at, value in rows
+    ]
+    return pl.DataFrame(dict(zip(_SCHEMA, zip(*encoded, strict=True), strict=False)), _SCHEMA)
+
+
+def _stored(history: History, asset_id: str, value: Decimal | None) -> Decimal | None:
+    try:
+        return None if value is None else history.kind.encode(value)
+    except UNFIT as error:
+        raise OutOfRange(f"{history.value} of asset_id {asset_id}: {error}") from error
 
 
 def drop_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:
