@@ -95,6 +95,7 @@ def snapshots_taken(store: Store) -> Iterator[list[int]]:
                 return
             take_snapshot(JOBS["prices"], SOURCE, store, at(second))
             taken.append(second)
+            ended.wait(0.3)
 
     thread = threading.Thread(target=take)
     thread.start()
@@ -130,16 +131,6 @@ def test_a_backup_under_load_answers_the_same_elsewhere(store: Store, folder: Pa
     assert not folder.exists()
 
 
-def test_rows_of_a_commit_that_has_not_ended_are_not_shown(
-    store: Store, old: Store, folder: Path, tmp_path: Path
-) -> None:
-    commit(store, {"token;a": [(100, Decimal(1))]})
-    write(store, {"token;a": [(160, Decimal(7))]}, new_version(store))
-    back_up(store, tmp_path / "backup", folder, Silent())
-    restore(old, tmp_path / "backup", folder, Silent(), replace=True)
-    assert read_heads(old)["prices"].last_observed_at == 100
-
-
 def test_a_store_with_data_is_replaced_as_a_whole_and_only_if_asked(old: Store, of_two: Path, folder: Path) -> None:
     with pytest.raises(UserError, match=r"The store has data\. With --replace"):
         restore(old, of_two, folder, Silent(), replace=False)
@@ -154,34 +145,31 @@ def test_a_store_with_data_is_replaced_as_a_whole_and_only_if_asked(old: Store, 
 
 
 class Meanwhile(Silent):
-    """Does something while a backup is copied, so many times."""
+    """Does something once while a backup is copied."""
 
-    def __init__(self, act: Callable[[], object], times: int) -> None:
-        self._act = act
-        self._left = times
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._acts = [act]
 
     def advance(self, count: int) -> None:
-        if self._left:
-            self._left -= 1
-            self._act()
+        if self._acts:
+            self._acts.pop()()
 
 
 def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store, folder: Path, tmp_path: Path) -> None:
+    """Rows of a commit that has not ended are not shown."""
     commit(store, {"token;a": [(100, Decimal(1))]})
-    versions = count(7)
 
     def rewrite() -> None:
-        commit(store, {"token;a": [(next(versions) * 100, Decimal(1))]})
-        record_rewrite(store, ["prices"], next(versions), finished=1)
+        commit(store, {"token;a": [(700, Decimal(1))]})
+        record_rewrite(store, ["prices"], 8, finished=1)
+        write(store, {"token;a": [(760, Decimal(7))]}, new_version(store))
 
-    back_up(store, tmp_path / "backup", folder, Meanwhile(rewrite, 1))
+    back_up(store, tmp_path / "backup", folder, Meanwhile(rewrite))
     with closing(store.sibling(f"{store.database}_again")) as other:
         restore(other, tmp_path / "backup", folder, Silent(), replace=False)
-        assert read_heads(other)["prices"].at == 700
+        head = read_heads(other)["prices"]
+        assert (head.at, head.last_observed_at) == (700, 700)
         drop_database(store, other.database)
-    with pytest.raises(OperationFailed, match="rewritten during every attempt"):
-        back_up(store, tmp_path / "other", folder, Meanwhile(rewrite, 100))
-    assert [path.name for path in tmp_path.iterdir()] == ["backup"]
 
 
 def test_a_backup_is_a_new_file_or_none(store: Store, folder: Path, tmp_path: Path) -> None:
@@ -208,18 +196,13 @@ def rewritten(path: Path, other: Path, change: Callable[[str, bytes], bytes]) ->
     return other
 
 
-def with_migration(number: int, name: str, checksum: str) -> Callable[[str, bytes], bytes]:
-    """Changes the manifest: a migration more, or another one."""
-
-    def change(member: str, content: bytes) -> bytes:
-        if member != MANIFEST:
-            return content
-        manifest = json.loads(content)
-        kept = [each for each in manifest["migrations"] if each["number"] != number]
-        added = {"number": number, "name": name, "checksum": checksum}
-        return json.dumps({**manifest, "migrations": [*kept, added]}).encode()
-
-    return change
+def of_a_newer_version(member: str, content: bytes) -> bytes:
+    """The manifest has a migration more."""
+    if member != MANIFEST:
+        return content
+    manifest = json.loads(content)
+    added = {"number": 999, "name": "0999_later.sql", "checksum": "0" * 64}
+    return json.dumps({**manifest, "migrations": [*manifest["migrations"], added]}).encode()
 
 
 def flipped(member: str, content: bytes) -> bytes:
@@ -232,14 +215,12 @@ def flipped(member: str, content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (with_migration(999, "0999_later.sql", "0" * 64), r"0999_later\.sql.*newer version"),
-        (with_migration(2, "0002_ledger.sql", "0" * 64), r"Migration 0002_ledger\.sql was changed"),
-        (with_migration(1, "0001_other.sql", "0" * 64), "An unreleased version before 1.0.0"),
+        (of_a_newer_version, r"0999_later\.sql.*newer version"),
         (lambda name, content: b"{}" if name == MANIFEST else content, "is not a complete backup of this service"),
         (flipped, "the files of table observation differ from what was written"),
         (lambda name, content: b"" if name == "tables/.backup" else content, "ClickHouse reports an error: "),
     ],
-    ids=["newer", "changed", "unreleased", "manifest", "byte", "list"],
+    ids=["newer", "manifest", "byte", "list"],
 )
 def test_what_cannot_be_restored_is_refused_and_leaves_the_store_as_it_was(
     old: Store, of_two: Path, folder: Path, tmp_path: Path, change: Callable[[str, bytes], bytes], message: str
@@ -268,28 +249,22 @@ def test_a_file_that_is_cut_off_or_something_else_is_refused(
     assert prices(old) == ONE
 
 
-@pytest.mark.parametrize("name", ["../outside", "/outside", "tables/link"])
 def test_members_that_would_leave_the_folder_are_refused(
-    old: Store, of_two: Path, folder: Path, tmp_path: Path, name: str
+    old: Store, of_two: Path, folder: Path, tmp_path: Path
 ) -> None:
     path = tmp_path / "backup"
-    with tarfile.open(of_two) as before, tarfile.open(path, "w") as after:
-        foreign = tarfile.TarInfo(name)
-        if name == "tables/link":
-            foreign.type, foreign.linkname = tarfile.SYMTYPE, "/etc"
-        after.addfile(foreign)
-        for member in before:
-            after.addfile(member, before.extractfile(member))
-    if name == "/outside":
-        # It is unpacked as if it were relative.
-        restore(old, path, folder, Silent(), replace=True)
-        assert prices(old) == TWO
-    else:
+    for name in ("../outside", "tables/link"):
+        with tarfile.open(of_two) as before, tarfile.open(path, "w") as after:
+            foreign = tarfile.TarInfo(name)
+            if name == "tables/link":
+                foreign.type, foreign.linkname = tarfile.SYMTYPE, "/etc"
+            after.addfile(foreign)
+            for member in before:
+                after.addfile(member, before.extractfile(member))
         with pytest.raises(UserError, match="not a complete backup of this service"):
             restore(old, path, folder, Silent(), replace=True)
-        assert prices(old) == ONE
+    assert prices(old) == ONE
     assert not (folder.parent / "outside").exists()
-    assert not Path("/outside").exists()
 
 
 def test_what_a_killed_restore_has_filled_is_dropped_by_the_next_start(old: Store) -> None:

@@ -245,8 +245,6 @@ def _page(start: int, end: int, period: str, **more: str) -> str:
 Tasks = type[Corrections] | type[Gaps] | type[Removals]
 ANNOUNCES = Moment("run announce_rewrite")
 ATTACHES = Moment("ATTACH PARTITION")
-LISTS_RUNS = Moment("INSERT INTO snapshot")
-TAKES_OUT = Moment("DELETE FROM observation")
 UNLISTS = Moment("DELETE FROM snapshot")
 # Before every statement. A rewrite has at least twelve, and fewer than these.
 EVERY = tuple(Moment(count=number) for number in range(1, 45))
@@ -304,7 +302,7 @@ def check(reads: Sequence[Read], task: Task, prompt: bool) -> None:
 @pytest.mark.parametrize(
     ("tasks", "moments"),
     [
-        pytest.param(Corrections, (ANNOUNCES, ATTACHES, LISTS_RUNS), id="import"),
+        pytest.param(Corrections, (ANNOUNCES, ATTACHES), id="import"),
         pytest.param(Removals, (UNLISTS,), id="remove"),
         every,
         every_of_backfill,
@@ -338,7 +336,6 @@ def test_a_rewrite_that_is_killed_is_all_there_or_not_at_all(
     ("tasks", "moments"),
     [
         pytest.param(Corrections, (ATTACHES,), id="import"),
-        pytest.param(Removals, (TAKES_OUT,), id="remove"),
         every,
         every_of_backfill,
         every_of_removal,
