@@ -1,5 +1,6 @@
 """Which values the view `anomalies` marks, and that operators see their number."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -33,73 +34,83 @@ ASSETS = tuple(Asset(AssetGroup.NATIVE, name, name, name.upper(), f"u{name}", 6,
 START = 1_740_830_400
 BY_NAME = {history.name: history for history in HISTORIES}
 MARKED = """
-SELECT toUnixTimestamp(observed_at) - {start} AS second, kind, value, before
+SELECT asset_id, toUnixTimestamp(observed_at) - {start} AS second, kind, value, before
 FROM anomalies(start = {start}, end = {end}, factor = 2.5)
-ORDER BY observed_at
+ORDER BY ALL
 """
 Marked = list[tuple[int, str, float, float | None]]
+Values = Sequence[str | None]
 
 
-def marked(store: Store, run: Run, history: str, values: Sequence[str | None], every: int = 60) -> Marked:
-    """What is marked of values at a distance of some seconds; None is a missing value."""
-    seconds = range(START, START + every * len(values), every)
-    for second, value in zip(seconds, values, strict=True):
-        if value is not None:
-            rows = observations_of({BY_NAME[history]: {"native;a": Decimal(value)}}, from_unix(second))
-            store.insert(OBSERVATIONS, with_version(with_known_times(rows), 1))
-    return run(MARKED.format(start=START, end=seconds.stop))
+def add(store: Store, history: str, series: Sequence[Values], every: int = 60) -> None:
+    """Write values at a distance of some seconds, each series of an asset "native;0" and so on. None is no value."""
+    rows = [
+        observations_of({BY_NAME[history]: {f"native;{number}": Decimal(value)}}, from_unix(START + place * every))
+        for number, values in enumerate(series)
+        for place, value in enumerate(values)
+        if value is not None
+    ]
+    store.insert(OBSERVATIONS, with_version(with_known_times(pl.concat(rows)), 1))
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        # At the factor is not beyond it, in either direction.
-        (["2", "5", "2"], []),
-        (["2", "5.01"], [(60, "jump", 5.01, 2)]),
-        (["5", "1.99"], [(60, "jump", 1.99, 5)]),
-        # The value that comes back is not marked, and of a level that stays only the first is.
-        (["2", "200", "2", None, "2"], [(60, "jump", 200, 2)]),
-        (["2", "200", "0.1", "3"], [(60, "jump", 200, 2), (120, "jump", 0.1, 2)]),
-        (["2", "20", "21", "20"], [(60, "jump", 20, 2)]),
-        (["2", "20", "21", "2"], [(60, "jump", 20, 2), (180, "jump", 2, 21)]),
-        # Slow changes are none, however far they go.
-        (["2", "4", "8", "16", "32"], []),
-        # Zeros are marked, and nothing is compared with them.
-        (["0", "0", "7"], [(0, "zero", 0, None), (60, "zero", 0, None)]),
-        (["7", "0", "0", "7", "70"], [(60, "zero", 0, 7), (120, "zero", 0, 7), (240, "jump", 70, 7)]),
-    ],
+def marked(run: Run, start: int = START, end: int = START + 10 * DAY) -> dict[str, Marked]:
+    """What is marked of each asset."""
+    found: dict[str, Marked] = defaultdict(list)
+    for asset_id, *mark in run(MARKED.format(start=start, end=end)):
+        found[asset_id].append(tuple(mark))  # type: ignore[arg-type]
+    return found
+
+
+PRICE_CASES: Sequence[tuple[Values, Marked]] = (
+    # At the factor is not beyond it, in either direction.
+    (["2", "5", "2"], []),
+    (["2", "5.01"], [(60, "jump", 5.01, 2)]),
+    (["5", "1.99"], [(60, "jump", 1.99, 5)]),
+    # The value that comes back is not marked, and of a level that stays only the first is.
+    (["2", "200", "2", None, "2"], [(60, "jump", 200, 2)]),
+    (["2", "200", "0.1", "3"], [(60, "jump", 200, 2), (120, "jump", 0.1, 2)]),
+    (["2", "20", "21", "20"], [(60, "jump", 20, 2)]),
+    (["2", "20", "21", "2"], [(60, "jump", 20, 2), (180, "jump", 2, 21)]),
+    # Slow changes are none, however far they go.
+    (["2", "4", "8", "16", "32"], []),
+    # Zeros are marked, and nothing is compared with them.
+    (["0", "0", "7"], [(0, "zero", 0, None), (60, "zero", 0, None)]),
+    (["7", "0", "0", "7", "70"], [(60, "zero", 0, 7), (120, "zero", 0, 7), (240, "jump", 70, 7)]),
 )
-def test_a_price_is_marked_that_jumps_or_is_zero(
-    store: Store, run: Run, values: Sequence[str | None], expected: Marked
-) -> None:
-    assert marked(store, run, "price", values) == expected
 
 
-@pytest.mark.parametrize("history", ["tvl", "deposits_usd", "collateral_usd", "debt_usd"])
-def test_a_total_is_marked_below_half_or_above_twice(store: Store, run: Run, history: str) -> None:
+def test_a_price_is_marked_that_jumps_or_is_zero(store: Store, run: Run) -> None:
+    add(store, "price", [values for values, _ in PRICE_CASES])
+    found = marked(run)
+    assert [found[f"native;{number}"] for number in range(len(PRICE_CASES))] == [marks for _, marks in PRICE_CASES]
+
+
+def test_a_total_is_marked_below_half_or_above_twice(store: Store, run: Run) -> None:
     """What is gone is marked once, and nothing is compared with zero."""
     values = ["10", "5", "10", "21", "10", "4.9", "0", "0", "90"]
-    assert marked(store, run, history, values) == [(180, "rise", 21, 10), (300, "fall", 4.9, 10), (360, "fall", 0, 10)]
+    histories = ("tvl", "deposits_usd", "collateral_usd", "debt_usd")
+    for history in histories:
+        add(store, history, [values])
+    marks = [(180, "rise", 21, 10), (300, "fall", 4.9, 10), (360, "fall", 0, 10)]
+    assert marked(run) == {"native;0": sorted(marks * len(histories))}
 
 
 def test_a_value_is_compared_with_one_of_at_most_a_day_before(store: Store, run: Run) -> None:
-    assert marked(store, run, "price", ["2", "20"], DAY + 1) == []
-    assert marked(store, run, "debt_usd", ["2", "20"], DAY) == [(DAY, "rise", 20, 2)]
+    add(store, "price", [["2", "20"]], DAY + 1)
+    add(store, "debt_usd", [["2", "20"]], DAY)
+    assert marked(run) == {"native;0": [(DAY, "rise", 20, 2)]}
 
 
-def test_a_range_holds_its_start_and_not_its_end(store: Store, run: Run) -> None:
+def test_a_range_holds_its_start_and_not_its_end_and_nothing_unknown_or_corrected(store: Store, run: Run) -> None:
     """What it is compared with may be before the range."""
-    assert marked(store, run, "price", ["2", "20", "2", "0"]) == [(60, "jump", 20, 2), (180, "zero", 0, 2)]
-    assert run(MARKED.format(start=START + 60, end=START + 180)) == [(0, "jump", 20, 2)]
-    assert run(MARKED.format(start=START + 61, end=START + 181)) == [(119, "zero", 0, 2)]
-
-
-def test_what_is_unknown_or_corrected_is_not_marked(store: Store, run: Run) -> None:
-    assert len(marked(store, run, "price", ["2", "20", "2", "0"])) == 2
-    corrected = observations_of({PRICES: {"native;a": Decimal(3)}}, from_unix(START + 60))
-    unknown = observations_of({PRICES: {"native;a": None}}, from_unix(START + 180))
+    add(store, "price", [["2", "20", "2", "0"]])
+    assert marked(run) == {"native;0": [(60, "jump", 20, 2), (180, "zero", 0, 2)]}
+    assert marked(run, START + 60, START + 180) == {"native;0": [(0, "jump", 20, 2)]}
+    assert marked(run, START + 61, START + 181) == {"native;0": [(119, "zero", 0, 2)]}
+    corrected = observations_of({PRICES: {"native;0": Decimal(3)}}, from_unix(START + 60))
+    unknown = observations_of({PRICES: {"native;0": None}}, from_unix(START + 180))
     store.insert(OBSERVATIONS, with_version(with_known_times(pl.concat([corrected, unknown])), 2))
-    assert run(MARKED.format(start=START, end=START + 300)) == []
+    assert marked(run) == {}
 
 
 class Rising(HandMade):

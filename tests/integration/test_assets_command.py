@@ -66,8 +66,9 @@ def prices(client: falcon.testing.TestClient, symbol: str) -> Any:
 
 
 def test_an_end_is_that_of_the_last_value_or_as_said_and_can_be_undone(
-    command: Any, client: falcon.testing.TestClient, store: Store
+    command: Any, client: falcon.testing.TestClient, store: Store, tmp_path: Path
 ) -> None:
+    """Until then, values after it are refused."""
     assert prices(client, "BBB") == ["3", "3", None]
     assert command("end", "token;0XB", "--dry-run")[1].startswith("Dry run: nothing was written.")
     assert prices(client, "BBB") == ["3", "3", None]
@@ -76,21 +77,12 @@ def test_an_end_is_that_of_the_last_value_or_as_said_and_can_be_undone(
     assert ask(client, "assets", "").json["count"] == 1
     assert command("end", "AAA", "--at", "2025-01-01T12:00Z")[0] == 0
     assert prices(client, "AAA") == ["1", None, None]
-    assert command("end", "BBB", "--undo") == (0, "BBB (token;0xb) has not ended.\n")
-    assert prices(client, "BBB") == ["3", "3", None]
-
-
-def test_values_after_an_end_are_refused_with_the_way_to_take_it_back(
-    command: Any, client: falcon.testing.TestClient, store: Store, tmp_path: Path
-) -> None:
-    command("end", "BBB")
     later = imports.prices_file(tmp_path, [("BBB", SECOND + DAY, "5")], "later.csv")
     with pytest.raises(UserError, match=r"ended at 2025-01-01.*assets end 'token;0xb' --undo"):
         imports.run(store, later)
-    earlier = imports.prices_file(tmp_path, [("BBB", SECOND - DAY, "4")], "earlier.csv")
-    imports.run(store, earlier)
+    imports.run(store, imports.prices_file(tmp_path, [("BBB", SECOND - DAY, "4")], "earlier.csv"))
     assert prices(client, "BBB") == ["3", None, None]
-    command("end", "BBB", "--undo")
+    assert command("end", "BBB", "--undo") == (0, "BBB (token;0xb) has not ended.\n")
     imports.run(store, later)
     assert prices(client, "BBB") == ["3", "5", None]
 
@@ -113,18 +105,6 @@ def test_a_renamed_asset_is_found_by_its_former_symbol_unless_that_is_ambiguous(
     assert prices(client, "AAA") == "query_parameter_invalid"
     corrections = imports.query(settings, "SELECT rows FROM rewrite FINAL WHERE operation = 'import' ORDER BY version")
     assert corrections == [(3,), (1,), (1,), (1,), (1,)]
-
-
-def test_a_symbol_that_a_source_renames_is_found_by_the_former_one(
-    client: falcon.testing.TestClient, store: Store
-) -> None:
-    for symbol, at in (("MATIC", NOON), ("POL", NOON.replace(hour=13))):
-        renamed = Asset(AssetGroup.NATIVE, "luna", "Luna", symbol, "uluna", 6, 2)
-        take_snapshot(JOBS["prices"], HandMade(assets_=[renamed], prices_={"native;luna": Decimal(1)}), store, at)
-    query = f"start={int(NOON.timestamp())}&end={int(NOON.timestamp())}&period=h&symbols="
-    answers = [ask(client, "assets/price-history", query + symbol) for symbol in ("MATIC", "POL")]
-    assert answers[0].text == answers[1].text
-    assert answers[0].status_code == 200
 
 
 def test_what_the_next_snapshot_would_undo_or_nobody_could_mean_is_refused(command: Any, store: Store) -> None:

@@ -100,17 +100,16 @@ RANGE = {"start": SECOND - 3600, "end": SECOND + 7200, "period": "h"}
 
 
 def test_no_aggregate_and_no_fill_goes_past_the_end(ended: Ended) -> None:
-    for memory in (0, 96):
+    for memory, fill in ((0, "previous"), (0, "last"), (96, "last")):
         client = client_of(replace(ended.settings, history_memory=memory), ended.store)
-        for fill in ("previous", "none", "last"):
-            for agg in ("last", "first", "min", "max", "mean") if memory else ("last", "min", "mean"):
-                points = series(client, "assets/price-history", agg=agg, fill=fill, **RANGE)
-                assert [point["v"] for point in points] == ["2", "4", None, None], (agg, fill)
-            points = series(client, "assets/price-history", agg="delta", fill=fill, **RANGE)
-            assert [point["v"] for point in points] == [None, "2", None, None], fill
-            points = series(client, "assets/price-history", agg="ohlc", fill=fill, **RANGE)
-            candles = [(point["o"], point["c"], point["n"]) for point in points[1:]]
-            assert candles == [("4", "4", 1), (None, None, 0), (None, None, 0)]
+        for agg in ("last", "min", "mean"):
+            points = series(client, "assets/price-history", agg=agg, fill=fill, **RANGE)
+            assert [point["v"] for point in points] == ["2", "4", None, None], (agg, fill)
+        points = series(client, "assets/price-history", agg="delta", fill=fill, **RANGE)
+        assert [point["v"] for point in points] == [None, "2", None, None], fill
+        points = series(client, "assets/price-history", agg="ohlc", fill=fill, **RANGE)
+        candles = [(point["o"], point["c"], point["n"]) for point in points[1:]]
+        assert candles == [("4", "4", 1), (None, None, 0), (None, None, 0)]
         assert [point["v"] for point in series(client, "assets/price-history", symbol="AAA", **RANGE)] == ["2", *"444"]
 
 
@@ -127,8 +126,8 @@ def test_a_mean_covers_the_time_up_to_the_end(ended: Ended) -> None:
 def test_a_mean_of_deposits_goes_up_to_the_snapshot_that_lacks_them(ended: Ended) -> None:
     """20 USD for an hour from 11:00 on, 40 USD for the next one; the snapshot at 13:00 has no such market."""
     day = {"start": SECOND - 3600, "end": SECOND + 10_799, "period": "h", "interval": 4}
-    for fill in ("previous", "none", "last"):
-        client = client_of(*ended)
+    client = client_of(*ended)
+    for fill in ("previous", "last"):
         for agg, value in {"mean": "30", "min": "0", "max": "40"}.items():
             (point,) = series(client, "markets/history/deposits", agg=agg, fill=fill, **day)
             assert point["v"] == value, (agg, fill)
@@ -196,7 +195,10 @@ def test_answers_that_were_given_before_the_end_was_found_are_made_again(setting
 
 
 def test_an_asset_that_is_listed_again_goes_on(settings: Settings, store: Store) -> None:
+    """A backfill changes no end."""
     take_prices(store, NOON, NOON + DAY)
+    assert read_assets(store)[B.id].ended_at == NOON
+    backfill(JOBS["prices"], Delisting(), store, [NOON - 2 * HOUR, NOON + 2 * HOUR])
     assert read_assets(store)[B.id].ended_at == NOON
     take_snapshot(JOBS["prices"], Delisting(again=NOON + 2 * DAY), store, NOON + 2 * DAY)
     assert read_assets(store)[B.id].ended_at is None
@@ -205,12 +207,6 @@ def test_an_asset_that_is_listed_again_goes_on(settings: Settings, store: Store)
     days = {"start": SECOND, "end": SECOND + 2 * 86_400, "period": "d"}
     points = series(client, "assets/price-history", **days)
     assert [point["v"] for point in points] == ["4"] * 3
-
-
-def test_a_backfill_changes_no_end(store: Store) -> None:
-    take_prices(store, NOON, NOON + DAY)
-    backfill(JOBS["prices"], Delisting(), store, [NOON - 3 * HOUR, NOON - 2 * HOUR, NOON + 2 * HOUR])
-    assert read_assets(store)[B.id].ended_at == NOON
 
 
 @pytest.mark.usefixtures("views")

@@ -1,7 +1,6 @@
 """Events imported from files, and what follows from them: sums of loans and liquidations, histories of addresses."""
 
 import random
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -150,10 +149,8 @@ def test_parts_in_any_order_come_to_the_same(
     ]  # fmt: skip
     rows = list(dict.fromkeys(rows))
     shuffled = draw.sample(rows, len(rows))
-    for number in range(3):
-        bring(store, tmp_path, shuffled[number::3], f"part{number}.csv")
-    # What is imported again changes nothing.
-    bring(store, tmp_path, shuffled[1::3], "part1.csv")
+    for number in range(2):
+        bring(store, tmp_path, shuffled[number::2], f"part{number}.csv")
     whole = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_whole")
     with database(whole) as other:
         bring(other, tmp_path, rows)
@@ -217,7 +214,7 @@ def test_events_of_files_and_of_a_source_share_a_store_in_any_order(
         [*source.events_, listed((98_000, ALICE, "lend", "AAA", "4", "40"), 9)], key=lambda event: event.at
     )
     found = []
-    for number, steps in enumerate(["file source file source", "source file", "file ids source"]):
+    for number, steps in enumerate(["file ids source", "source file"]):
         own = replace(settings, clickhouse_database=f"{settings.clickhouse_database}_{number}")
         with copied(own, prices) as store:
             at = AT
@@ -327,37 +324,34 @@ def test_simulated_data_is_not_mixed_with_events_of_files(store: Store, tmp_path
         load(store, tmp_path, text(EVENTS))
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ((1, ALICE, "loan", "AAA", "1", ""), "column action: 'loan' is not an action; write one of .*borrow, return"),
-        ((1, "0x12", "borrow", "AAA", "1", ""), "column address: '0x12' must be bech32"),
-        ((1, ALICE, "borrow", "XXX", "1", ""), "column symbol: .XXX. is an unknown asset; describe it with --assets"),
-        ((1, ALICE, "borrow", "BBB", "0.0000001", ""), "column units: '0.0000001' has more than the 6 decimals"),
-        ((1, ALICE, "borrow", "BBB", "-1", ""), "column units: '-1' is not a plain decimal without a sign"),
-        (
-            (1, ALICE, "borrow", "BBB", "1", "1e20"),
-            r"column usd: 1E\+20 is not a number that can be stored: .* below 10\^20; correct the row",
-        ),
-        (
-            (1, ALICE, "borrow", "AAA", "1e60", ""),
-            r"column amount: 1\d+ is not an amount: .* below 2\^256; correct the row",
-        ),
-        ((1, ALICE, "borrow", "AAA", "1e999", ""), r"column amount: 1\d+ is not an amount"),
-        # 5 * 10^19 at a price of 2 USD are 10^20.
-        ((1, ALICE, "borrow", "AAA", "5e19", ""), r"column usd: 1E\+20 is not a number that can be stored"),
-        ((10**6, ALICE, "borrow", "AAA", "1", ""), "column time: '1741730400' is not a time up to 2025-03-01T12"),
-    ],
+BAD = (
+    ((1, ALICE, "loan", "AAA", "1", ""), "column action: 'loan' is not an action; write one of .*borrow, return"),
+    ((1, "0x12", "borrow", "AAA", "1", ""), "column address: '0x12' must be bech32"),
+    ((1, ALICE, "borrow", "XXX", "1", ""), "column symbol: .XXX. is an unknown asset; describe it with --assets"),
+    ((1, ALICE, "borrow", "BBB", "0.0000001", ""), "column units: '0.0000001' has more than the 6 decimals"),
+    ((1, ALICE, "borrow", "BBB", "-1", ""), "column units: '-1' is not a plain decimal without a sign"),
+    (
+        (1, ALICE, "borrow", "BBB", "1", "1e20"),
+        r"column usd: 1E\+20 is not a number that can be stored: .* below 10\^20; correct the row",
+    ),
+    (
+        (1, ALICE, "borrow", "AAA", "1e60", ""),
+        r"column amount: 1\d+ is not an amount: .* below 2\^256; correct the row",
+    ),
+    ((1, ALICE, "borrow", "AAA", "1e999", ""), r"column amount: 1\d+ is not an amount"),
+    # 5 * 10^19 at a price of 2 USD are 10^20.
+    ((1, ALICE, "borrow", "AAA", "5e19", ""), r"column usd: 1E\+20 is not a number that can be stored"),
+    ((10**6, ALICE, "borrow", "AAA", "1", ""), "column time: '1741730400' is not a time up to 2025-03-01T12"),
 )
-def test_a_bad_row_is_named_with_its_column_and_what_to_do(
-    prices: Store, tmp_path: Path, row: Row, message: str
-) -> None:
+
+
+def test_a_bad_row_is_named_with_its_column_and_what_to_do(prices: Store, tmp_path: Path) -> None:
     """The others come in if bad ones may be skipped."""
-    with pytest.raises(UserError, match=rf"events\.csv, line 2.*{message}"):
-        load(prices, tmp_path, text([row]))
-    content = load(prices, tmp_path, text([row, EVENTS[0]]), skip_invalid=True)
-    assert (content.reader.read, content.reader.rejected, len(content.events)) == (2, 1, 1)
-    assert re.search(message, content.reader.rejections[0])
+    for row, message in BAD:
+        with pytest.raises(UserError, match=rf"events\.csv, line 2.*{message}"):
+            load(prices, tmp_path, text([row]))
+    content = load(prices, tmp_path, text([EVENTS[0], *(row for row, _ in BAD)]), skip_invalid=True)
+    assert (content.reader.read, content.reader.rejected, len(content.events)) == (1 + len(BAD), len(BAD), 1)
 
 
 def test_events_too_large_to_be_summed_are_refused(priced: Store, settings: Settings, tmp_path: Path) -> None:
