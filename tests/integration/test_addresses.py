@@ -38,15 +38,12 @@ def unreachable(url: str, cause: str) -> str:
     return f"ClickHouse at {url} cannot be reached: {cause}."
 
 
-@pytest.mark.parametrize(
-    ("url", "cause"),
-    [
+def test_an_address_where_nothing_answers_is_told(server: Settings) -> None:
+    for url, cause in (
         ("http://127.0.0.1:1", "connection refused"),
         ("http://clickhouse.invalid:8123", "the host name is unknown"),
-    ],
-)
-def test_an_address_where_nothing_answers_is_told(server: Settings, url: str, cause: str) -> None:
-    assert fault(replace(server, clickhouse_url=url)) == unreachable(url, cause)
+    ):
+        assert fault(replace(server, clickhouse_url=url)) == unreachable(url, cause)
 
 
 def test_the_native_port_is_told(server: Settings) -> None:

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 import polars as pl
-import pytest
 
 from analytics_service.app import create_app
 from analytics_service.clickhouse.columns import with_version
@@ -124,7 +123,6 @@ class Rising(HandMade):
         return [Market(asset_id, LendMarket(Decimal(0), 5, 5), None, None) for asset_id in (ONE, TWO)]
 
 
-@pytest.mark.slow
 def test_operators_are_told_of_anomalies_and_of_lost_prices(settings: Settings, store: Store) -> None:
     source = Rising(assets_=ASSETS)
     for at in (NOON - timedelta(hours=25), NOON - MINUTE, NOON):

@@ -13,7 +13,6 @@ from analytics_service.cli.main import cli
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import UserError
-from analytics_service.importing.assets import define_assets
 from analytics_service.market.assets import Asset, AssetGroup
 from analytics_service.store.datasets.assets import read_assets
 from jobs.registry import JOBS
@@ -44,13 +43,6 @@ def command(settings: Settings, store: Store, tmp_path: Path) -> Any:
 def client(settings: Settings, store: Store) -> falcon.testing.TestClient:
     """One service, which keeps its answers: a command must make those that it changes again."""
     return falcon.testing.TestClient(create_app(settings, store, lambda: NOON, FreshHeads(store)))
-
-
-def rename(store: Store, folder: Path, line: str) -> None:
-    """Describe an asset by a line of a file."""
-    path = folder / "renamed.csv"
-    path.write_text("symbol,address,decimals" + ",name" * (line.count(",") > 2) + "\n" + line)
-    define_assets(store, path)
 
 
 def ask(client: falcon.testing.TestClient, path: str, query: str) -> falcon.testing.Result:
@@ -85,26 +77,6 @@ def test_an_end_is_that_of_the_last_value_or_as_said_and_can_be_undone(
     assert command("end", "BBB", "--undo") == (0, "BBB (token;0xb) has not ended.\n")
     imports.run(store, later)
     assert prices(client, "BBB") == ["3", "5", None]
-
-
-@pytest.mark.slow
-def test_a_renamed_asset_is_found_by_its_former_symbol_unless_that_is_ambiguous(
-    command: Any, client: falcon.testing.TestClient, settings: Settings, store: Store, tmp_path: Path
-) -> None:
-    rename(store, tmp_path, "POL,0xa,18,Polygon")
-    assert read_assets(store)["token;0xa"].name == "Polygon"
-    assert prices(client, "POL") == prices(client, "aaa") == ["1", "2", None]
-    imports.run(store, imports.prices_file(tmp_path, [("AAA", SECOND, "7")], "again.csv"))
-    assert prices(client, "AAA") == ["7", "2", None]
-    # Of a present asset and a former one, the present one has the symbol. A name that is the symbol follows it.
-    rename(store, tmp_path, "AAA,0xb,6")
-    assert read_assets(store)["token;0xb"].name == "AAA"
-    assert prices(client, "AAA") == ["3", "3", None]
-    # Now it is the former symbol of both.
-    rename(store, tmp_path, "CCC,0xb,6")
-    assert prices(client, "AAA") == "query_parameter_invalid"
-    corrections = imports.query(settings, "SELECT rows FROM rewrite FINAL WHERE operation = 'import' ORDER BY version")
-    assert corrections == [(3,), (1,), (1,), (1,), (1,)]
 
 
 def test_what_the_next_snapshot_would_undo_or_nobody_could_mean_is_refused(command: Any, store: Store) -> None:

@@ -1,8 +1,6 @@
 """The write lock, which lets one correction work at a time, and what the view of corrections tells."""
 
-import signal
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import timedelta
@@ -16,12 +14,11 @@ from analytics_service.errors import CorrectionInProgress, DiskFull, WriteLockLo
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.ledger import new_version, read_ledger
 from analytics_service.store.rewrite import complete_interrupted, correction, staging
-from analytics_service.store.write_lock import LOCK_SECONDS, write_lock
+from analytics_service.store.write_lock import write_lock
 from jobs.registry import JOBS
 from jobs.runner import Outcome, take_snapshot
 from tests.doubles import Statement, WatchedStore
 from tests.integration.imports import IDS, NOW, observations, prices_file, query, run
-from tests.integration.interrupted import Moment, Writer, import_of
 from tests.processes import PATIENCE
 
 LAST = int(NOW.timestamp())
@@ -110,21 +107,6 @@ def test_nothing_is_listed_once_the_lock_is_lost(store: Store, settings: Setting
     complete_interrupted(store)
     assert query(settings, "SELECT count() FROM snapshot") == [(1,)]
     assert observations(settings) == {(IDS[0], LAST): 1}
-
-
-@pytest.mark.slow
-def test_a_writer_that_was_paused_for_too_long_stops_before_its_next_step(
-    store: Store, settings: Settings, tmp_path: Path
-) -> None:
-    """Nobody else has taken the lock meanwhile: its heartbeats, too, come too late."""
-    write = import_of(tmp_path, [(IDS[0], LAST, "1")], "first.csv")
-    with Writer(settings, write, Moment("run announce_rewrite"), signal.SIGSTOP) as first:
-        first.wait_for_signal()
-        time.sleep(LOCK_SECONDS + 1)
-        assert isinstance(first.go_on(), WriteLockLost)
-    assert read_ledger(store).heads == {}
-    assert query(settings, "SELECT count() FROM rewrite") == [(0,)]
-    assert query(settings, "SELECT count() FROM observation") == [(0,)]
 
 
 def test_one_that_has_died_holds_up_nobody(store: Store, settings: Settings, tmp_path: Path) -> None:

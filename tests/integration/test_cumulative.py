@@ -152,6 +152,5 @@ def test_an_import_that_would_fall_is_refused_with_the_difference(
 def test_an_import_may_correct_what_the_store_has(store: Store, settings: Settings, tmp_path: Path) -> None:
     """The values that it replaces do not count."""
     bring(store, tmp_path, (A, 1, "10"), (A, 2, "20"), (A, 3, "30"))
-    bring(store, tmp_path, (A, 1, "25"), (A, 2, "27"), name="higher.csv")
     bring(store, tmp_path, (A, 1, "1"), (A, 2, "2"), (A, 3, "3"), name="lower.csv")
     assert stored(settings, A) == [(1, 1), (2, 2), (3, 3)]

@@ -270,26 +270,6 @@ def test_a_hash_is_one_in_any_spelling(priced: Store, settings: Settings, tmp_pa
     assert imports.query(settings, stored) == [("AB12", "both"), ("0xcd34", "both")]
 
 
-def test_events_of_an_export_are_known_where_they_come_from(priced: Store, settings: Settings, tmp_path: Path) -> None:
-    """It names events by their uuids, whatever ids their source has, and however it spells hashes."""
-    hashes = ("0xAB12", "tx", "cd34")
-    events = [replace(listed(SHARED[number], number), tx_hash=spelled) for number, spelled in enumerate(hashes)]
-    take_snapshot(JOBS["loans"], HandMade(events_=events), priced, AT)
-    lines = ["id,time,address,action,asset_id,amount_denom,usd,usd_exact,tx_hash,leg"]
-    for event in events:
-        what = f"{event.action},{event.asset_id},{event.amount},{event.usd},{event.usd}"
-        lines.append(f"{event.uuid},{event.at.timestamp():.0f},{event.address},{what},{event.tx_hash},")
-    content = load(priced, tmp_path, "\n".join(lines))
-    assert (content.reader.read, content.known) == (3, 3)
-    content.write(priced)
-    stored = "SELECT id, uuid, tx_hash, origin FROM event_version FINAL WHERE NOT removed ORDER BY id"
-    expected = [(event.id, event.uuid, event.tx_hash, "both") for event in events]
-    assert imports.query(settings, stored) == expected
-    sums = "SELECT history, max(value) FROM observation FINAL WHERE asset_id = '' GROUP BY 1"
-    found = dict(imports.query(settings, sums))
-    assert (found["loans_originated"], found["liquidations"]) == (10, 50)
-
-
 def test_sums_of_files_stay_where_a_source_goes_on_with_sums_of_its_own(
     priced: Store, settings: Settings, tmp_path: Path
 ) -> None:

@@ -22,11 +22,9 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import OperationFailed, StoreUnavailable, UserError
 from analytics_service.market.kinds import FOREVER
 from analytics_service.market.spreadsheets import escape_formula
-from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.ledger import new_version, record_rewrite
 from tests.doubles import Silent
 from tests.files import no_file_larger_than
-from tests.integration.conftest import Simulated
 from tests.integration.pages import commit, write
 from tests.unit.test_spreadsheets import NUMBERS, SAFE, UNSAFE
 
@@ -214,32 +212,6 @@ def test_formulas_in_csv_are_text_to_a_spreadsheet(store: Store, tmp_path: Path)
         expected = pl.DataFrame({"text": texts}).select(escape_formula(pl.col("text"))).to_series().to_list()
         assert [row["text"] for row in csv.DictReader(file)] == expected
     assert pl.read_parquet(tmp_path / "formulas.parquet")["text"].to_list() == texts
-
-
-# Of the columns of all views but those that take parameters.
-COLUMNS = """
-SELECT table, name, match(type, 'Decimal|Float') AS is_number
-FROM system.columns
-WHERE database = currentDatabase()
-  AND table IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'View')
-"""
-
-
-@pytest.mark.slow
-def test_every_view_without_parameters_can_be_exported_as_it_is(simulated: Simulated, tmp_path: Path) -> None:
-    """Each has as many rows as in SQL, and the same sums."""
-    columns: dict[str, list[str]] = {}
-    for row in simulated.rows(COLUMNS):
-        columns.setdefault(row["table"], []).extend([row["name"]] if row["is_number"] else [])
-    assert {history.name for history in HISTORIES} < columns.keys()
-    for view, numbers in columns.items():
-        found = exported(simulated.store, tmp_path / view, view)
-        frame = pl.read_parquet(tmp_path / view)
-        sums = ", ".join(["count()", *(f"sum(toFloat64(ifNull(v.{name}, 0))) AS {name}" for name in numbers)])
-        (expected,) = simulated.rows(f"SELECT {sums} FROM {view} AS v")
-        assert found == frame.height
-        same = [frame.height, *(float(frame[name].sum()) for name in numbers)]
-        assert same == pytest.approx(list(expected.values()), rel=1e-12), view
 
 
 def test_a_name_that_is_none_is_refused_with_those_that_are(store: Store) -> None:

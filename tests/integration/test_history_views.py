@@ -16,7 +16,7 @@ from analytics_service.market.assets import Asset
 from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.market.markets import CollateralConfig, CollateralMarket, LendMarket, Market
 from analytics_service.store.datasets.assets import present_frame, read_assets
-from analytics_service.store.datasets.histories import BORROW_RATES, DEPOSITS, LEND_RATES, PRICES, History
+from analytics_service.store.datasets.histories import DEPOSITS, LEND_RATES, PRICES, History
 from analytics_service.store.rewrite import write_definitions
 from jobs.registry import JOBS
 from jobs.runner import take_snapshot
@@ -162,24 +162,8 @@ def test_means_and_candles_are_those_of_the_service(settings: Settings, store: S
     assert compare(settings, client_of(settings, store, newest), PRICES, newest) > 500
 
 
-@pytest.mark.parametrize("history", [PRICES, LEND_RATES, BORROW_RATES], ids=lambda history: history.name)
-def test_so_they_are_of_rates(simulated: Simulated, protocol: Client, history: History) -> None:
-    assert compare(simulated.settings, protocol, history, simulated.noon) >= 2
-
-
-@pytest.mark.usefixtures("views")
-def test_a_condition_on_an_asset_reads_its_rollups_only(settings: Settings, store: Store) -> None:
-    """Of a month of 15 minutes of forty assets."""
-    store.execute(
-        "INSERT INTO rollup (history, width, asset_id, start, first_at, last_at, count, open, high, low, close, area) "
-        f"SELECT 'price', '15min', 'token;' || toString(number % 40), {FIRST} + 900 * intDiv(number, 40) AS at, "
-        "at, at, 1, 1, 1, 1, 1, 0 FROM numbers(40 * 96 * 24)"
-    )
-    commit(store, {A: [(FIRST + 24 * DAY - 1, Decimal(1))]})
-    with clickhouse.client(settings) as own:
-        found = own.query("SELECT count(), avg(mean) FROM price_hourly WHERE asset_id = 'token;7'")
-    assert found.result_rows == [(24 * 24, 1)]
-    assert int(found.summary["read_rows"]) < 40 * 96 * 24 / 4
+def test_so_they_are_of_rates(simulated: Simulated, protocol: Client) -> None:
+    assert compare(simulated.settings, protocol, LEND_RATES, simulated.noon) >= 2
 
 
 TOTALS = {
