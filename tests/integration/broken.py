@@ -1,6 +1,5 @@
 """Breaks parts of tables as a failing disk does: their files are empty, or gone, when ClickHouse loads the table."""
 
-import os
 import shutil
 import time
 from collections.abc import Sequence
@@ -17,8 +16,6 @@ SELECT path FROM system.parts
 WHERE database = currentDatabase() AND table = {table:String} AND active AND rows > 0
 ORDER BY partition_id, name
 """
-# Seconds by which a part may seem to have been found broken earlier. What is written in the same second counts as lost.
-_EARLIER = 5
 
 
 def parts_of(own: Client, table: str) -> list[str]:
@@ -45,12 +42,6 @@ def break_parts(settings: Settings, own: Client, table: str, parts: Sequence[str
             if attempt == _ATTEMPTS - 1:
                 raise
             time.sleep(_PAUSE)
-
-
-def found_earlier(settings: Settings, own: Client) -> None:
-    """Let all broken parts of a database have been found some seconds ago."""
-    for folder in _broken(settings, own):
-        os.utime(folder, (folder.stat().st_mtime - _EARLIER,) * 2)
 
 
 def delete_broken(settings: Settings, own: Client) -> None:
