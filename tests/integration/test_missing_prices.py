@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from itertools import cycle, product
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -31,9 +31,10 @@ from tests.integration.routes import Client, client_of
 D = Decimal
 A, B, X, RX, DARK = (f"native;{key}" for key in ("a", "b", "x", "rx", "dark"))
 EVERY, AGE = timedelta(minutes=30), timedelta(hours=1)
-# Snapshots are taken at these multiples of half an hour. At 2 the price of 0 is an hour old.
-NUMBERS = (0, 1, 2, 3, 4, 7, 8)
-DATASETS = ("prices", "ptoken", "markets", "positions")
+# Snapshots are taken at these multiples of half an hour; at 1 only of prices, so that all assets are listed. At 2 the
+# price of 0 is an hour old.
+NUMBERS = (0, 2, 3, 4, 5)
+TAKEN = {"prices": (0, 1, 2, 3, 4, 5), "ptoken": (0,), "markets": NUMBERS, "positions": NUMBERS}
 ALICE, BOB, CAROL, DAN = ("0x" + letter * 40 for letter in "abcd")
 
 
@@ -118,13 +119,13 @@ class Forgetful(HandMade):
         return OTHERS if self._is_over(at) else (*OTHERS, *OF_X)
 
 
-# At 1 and 2 the price of 0 counts. Half an hour later, and an hour and a half after 4, the price is unknown.
-SOURCE = Forgetful(positions_=POSITIONS, rejections=frozenset({1, 2, 3, 7}))
+# At 1 and 2 the price of 0 counts. Half an hour later it is unknown.
+SOURCE = Forgetful(positions_=POSITIONS, rejections=frozenset({1, 2, 3}))
 WHOLE = replace(SOURCE, rejections=frozenset())
-UNKNOWN, OVER = (3, 7), 8
-KNOWN = [number for number in NUMBERS if number not in UNKNOWN]
+UNKNOWN, OVER = 3, 5
+KNOWN = [number for number in NUMBERS if number != UNKNOWN]
 USER = f"/api/v1/users/{BOB}"
-RISK = "/api/v1/analytics/market/risk"
+RISK, COLLATERAL = "/api/v1/analytics/market/risk", "/api/v1/markets/history/collateral"
 PATHS = ("/api/v1/markets", "/api/v1/markets/supply", "/api/v1/markets/tvl", RISK,
          "/api/v1/analytics/market/borrowers", f"{USER}/user", f"{USER}/markets/borrow/accounts/0/health")  # fmt: skip
 
@@ -154,15 +155,12 @@ def observed(settings: Settings) -> dict[str, list[Any]]:
 
 @dataclass
 class Fed:
-    """A store that jobs have fed, and what was answered after some instants, by path."""
+    """A store that jobs have fed, the service on it, and what that answered after some instants, by path."""
 
     settings: Settings
     store: Store
-    answers: Mapping[int, Mapping[str, Any]]
-
-    @property
-    def client(self) -> Client:
-        return client_of(self.settings, self.store, LATER, FreshHeads)
+    client: Client
+    answers: dict[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def history(self, name: str, asset_id: str | None = None) -> dict[int, Decimal]:
         """The known values of a history, by the number of their instant."""
@@ -175,19 +173,18 @@ def aging(server: Settings, name: str) -> Iterator[Fed]:
     """A store without rows, in which prices count for an hour."""
     settings = replace(server, clickhouse_database=f"test_{name}", price_max_age=int(AGE.total_seconds()))
     with database(settings) as store:
-        yield Fed(settings, store, {})
+        yield Fed(settings, store, client_of(settings, store, LATER, FreshHeads))
 
 
 @pytest.fixture(scope="module")
 def live(server: Settings) -> Iterator[Fed]:
     with aging(server, "forgetful") as own:
-        client, answers = own.client, {}
-        for number in NUMBERS:
-            # The protocol token never changes.
-            for dataset in DATASETS if number == 0 else ("prices", "markets", "positions"):
-                take_snapshot(JOBS[dataset], SOURCE, own.store, instant_of(number))
-            answers[number] = {path: data(client, path) for path in PATHS} if number in NUMBERS[2:] else {}
-        own.answers = answers
+        for number in TAKEN["prices"]:
+            for dataset, numbers in TAKEN.items():
+                if number in numbers:
+                    take_snapshot(JOBS[dataset], SOURCE, own.store, instant_of(number))
+            paths = {2: PATHS, UNKNOWN: PATHS, OVER: PATHS[:2]}.get(number, ())
+            own.answers[number] = {path: data(own.client, path) for path in paths}
         yield own
 
 
@@ -195,41 +192,35 @@ def live(server: Settings) -> Iterator[Fed]:
 def whole(server: Settings) -> Iterator[Fed]:
     """What a backfill makes of a source that leaves nothing out."""
     with aging(server, "never_forgetful") as own:
-        for dataset in DATASETS:
-            numbers = NUMBERS[:1] if dataset == "ptoken" else NUMBERS
+        for dataset, numbers in TAKEN.items():
             backfill(JOBS[dataset], WHOLE, own.store, [instant_of(number) for number in numbers])
-        client = own.client
-        own.answers = {number: {path: data(client, path, at(number)) for path in PATHS} for number in (2, 3, 4)}
+        own.answers = {number: {path: data(own.client, path, at(number)) for path in PATHS} for number in (2, UNKNOWN)}
         yield own
 
 
 def test_as_long_as_the_price_is_carried_nothing_differs(live: Fed, whole: Fed) -> None:
     """In the present, and in all that is written."""
-    for number in (2, 4):
-        assert live.answers[number] == whole.answers[number], number
-    unknown = {instant_of(number) for number in UNKNOWN}
+    assert live.answers[2] == whole.answers[2]
+    unknown = instant_of(UNKNOWN)
     for table, column in (("observation", 2), ("market_price", 0)):
         rows, expected = observed(live.settings)[table], observed(whole.settings)[table]
         prices = [row for row in expected if row[0] == "price" and row not in rows]
-        assert len(prices) == (4 if table == "observation" else 0)
-        assert [row for row in rows if row[column] not in unknown] == [
-            row for row in expected if row[column] not in unknown and row not in prices
+        assert len(prices) == (3 if table == "observation" else 0)
+        assert [row for row in rows if row[column] != unknown] == [
+            row for row in expected if row[column] != unknown and row not in prices
         ]
 
 
 def test_sums_with_an_unknown_price_are_null(live: Fed) -> None:
-    for number in UNKNOWN:
-        answers = live.answers[number]
-        supply = answers["/api/v1/markets/supply"]
-        assert supply["tvl"] == {
-            "tvl": None, "net_tvl": None, "extra": {"text": {"tvl": "N/A", "net_tvl": "N/A"}},
-        }  # fmt: skip
-        assert supply["lend"]["principal"] is None
-        assert [supply[side]["balance"] for side in ("borrow_debt",)] == [None]
-        pools = supply["borrow_collateral"].values()
-        assert [(pool["balance"], pool["extra"]["text"]["shares"]) for pool in pools] == [(None, "N/A")] * 3
-        assert answers["/api/v1/markets/tvl"]["total_value"] is None
-        assert answers["/api/v1/markets"]["tvl"] == supply["tvl"]
+    answers = live.answers[UNKNOWN]
+    supply = answers["/api/v1/markets/supply"]
+    assert supply["tvl"] == {"tvl": None, "net_tvl": None, "extra": {"text": {"tvl": "N/A", "net_tvl": "N/A"}}}
+    assert supply["lend"]["principal"] is None
+    assert supply["borrow_debt"]["balance"] is None
+    pools = supply["borrow_collateral"].values()
+    assert [(pool["balance"], pool["extra"]["text"]["shares"]) for pool in pools] == [(None, "N/A")] * 3
+    assert answers["/api/v1/markets/tvl"]["total_value"] is None
+    assert answers["/api/v1/markets"]["tvl"] == supply["tvl"]
     # 2000 USD of a and 700 of b are left, and 500 of b are owed.
     tvl = live.answers[OVER]["/api/v1/markets/supply"]["tvl"]
     assert (tvl["tvl"], tvl["net_tvl"]) == ("2700", "2200")
@@ -281,53 +272,30 @@ def test_histories_have_no_value_of_what_is_unknown(live: Fed, whole: Fed) -> No
     assert live.history("accounts_at_risk") == dict.fromkeys(KNOWN, 3)
     for name in ("debt_at_risk", "liquidatable_debt"):
         assert live.history(name) == {number: whole.history(name)[number] for number in KNOWN}
-
-
-HISTORIES = {
-    "markets/history/tvl": None,
-    "markets/history/net-tvl": None,
-    "markets/history/deposits": X,
-    "markets/history/collateral": X,
-    "markets/history/debt": X,
-    "analytics/market/history/debt-at-risk": None,
-    "analytics/market/history/accounts-at-risk": None,
-    "analytics/market/history/liquidatable-debt": None,
-    "analytics/market/history/bad-debt": None,
-}
+    with clickhouse.client(live.settings) as own:
+        for view in ("tvl", f"deposits_usd WHERE asset_id = '{X}'", "debt_at_risk"):
+            rows = own.query(f"SELECT observed_at FROM {view} ORDER BY ALL").result_rows
+            assert [(at.replace(tzinfo=UTC) - NOON) // EVERY for (at,) in rows] == KNOWN
 
 
 AGGREGATES, FILLS = ("last", "first", "min", "max", "mean", "ohlc"), ("previous", "none", "last")
-# For one history all of them, for the others each of both.
-EACH = [*zip(AGGREGATES, cycle(FILLS), strict=False)]
 
 
-@pytest.mark.parametrize(("memory", "paths"), [(0, [*HISTORIES]), (10**8, ["markets/history/tvl"])])
-def test_histories_are_null_while_a_value_is_unknown(live: Fed, memory: int, paths: Sequence[str]) -> None:
+@pytest.mark.parametrize("memory", [0, 10**8])
+def test_histories_are_null_while_a_value_is_unknown(live: Fed, memory: int) -> None:
     """From the snapshot that lacks it to the next one that has it, however points are made."""
     client = client_of(replace(live.settings, history_memory=memory, answer_memory=0), live.store, LATER, FreshHeads)
-    start, end = (unix_second(instant_of(number)) for number in (2, 8))
+    start, end = (unix_second(instant_of(number)) for number in (2, 5))
     asked = f"start={start}&end={end}&period=min&interval=30"
-    # The instants from 2 to 8: nothing is known at 3 and 7.
-    for path in paths:
-        asset_id = HISTORIES[path]
-        for agg, fill in product(AGGREGATES, FILLS) if path == paths[0] else EACH:
-            if asset_id:
-                answer = data(client, f"/api/v1/{path}", f"{asked}&agg={agg}&fill={fill}&asset_ids={asset_id}")
-                points = answer["series"][0]["points"]
-            else:
-                points = data(client, f"/api/v1/{path}", f"{asked}&agg={agg}&fill={fill}")["points"]
+    for agg, fill in zip(AGGREGATES, cycle(FILLS), strict=False):
+        query = f"{asked}&agg={agg}&fill={fill}"
+        (series,) = data(client, COLLATERAL, f"{query}&asset_ids={X}")["series"]
+        sums = data(client, "/api/v1/markets/history/tvl", query)
+        for points in (series["points"], sums["points"]):
             shown = [[value for name, value in point.items() if name not in ("t", "n")] for point in points]
             nothing = [number for number, values in enumerate(shown, 2) if values == [None] * len(values)]
-            # There was no snapshot at 5 and 6, so what was known at 4 goes on.
-            assert nothing == ([3, 5, 6, 7] if fill == "none" else [3, 7]), (path, agg, fill)
+            assert nothing == [3], (agg, fill)
         client.app.memory.wait()
-
-
-def test_views_leave_out_what_is_unknown(live: Fed) -> None:
-    with clickhouse.client(live.settings) as own:
-        for view in ("tvl", "net_tvl", f"deposits_usd WHERE asset_id = '{X}'", "debt_at_risk"):
-            rows = own.query(f"SELECT observed_at FROM {view} ORDER BY ALL").result_rows
-            assert [(at.replace(tzinfo=UTC) - NOON) // EVERY for (at,) in rows] == KNOWN
 
 
 def test_the_mean_of_a_sum_is_that_of_the_seconds_in_which_it_is_known(settings: Settings) -> None:
@@ -356,10 +324,8 @@ def test_the_mean_of_a_sum_is_that_of_the_seconds_in_which_it_is_known(settings:
 
 
 def test_a_moment_shows_what_the_present_showed(live: Fed) -> None:
-    client = live.client
-    for number in (2, 3):
-        for path in PATHS:
-            assert data(client, path, at(number)) == live.answers[number][path], (number, path)
+    for path in PATHS:
+        assert data(live.client, path, at(UNKNOWN)) == live.answers[UNKNOWN][path], path
 
 
 def test_an_assumed_price_makes_an_asset_known(live: Fed, whole: Fed) -> None:
@@ -380,7 +346,7 @@ def test_a_backfill_gives_what_live_jobs_gave(settings: Settings, live: Fed) -> 
     own = replace(settings, price_max_age=int(AGE.total_seconds()))
     with database(own) as store:
         for dataset in ("prices", "markets"):
-            for chunk in (NUMBERS[5:], NUMBERS[2:5], NUMBERS[:2]):
+            for chunk in (TAKEN[dataset][2:], TAKEN[dataset][:2]):
                 backfill(JOBS[dataset], SOURCE, store, [instant_of(number) for number in chunk])
         risk = ("debt_at_risk", "accounts_at_risk", "liquidatable_debt", "bad_debt")
         rows = observed(live.settings)
@@ -398,16 +364,15 @@ def test_what_is_computed_again_is_what_live_jobs_gave(live: Fed, whole: Fed) ->
     assert compute() == 0
     before, expected = observed(live.settings), observed(whole.settings)
     live.store.price_max_age = timedelta(days=1)
-    # At two instants of markets and of positions.
-    assert compute() == 4
+    # At an instant of markets and of positions.
+    assert compute() == 2
     carried = observed(live.settings)
     assert carried["market_price"] == expected["market_price"]
     assert carried["observation"] == [
         row for row in expected["observation"] if row[0] != "price" or row in before["observation"]
     ]
-    assert compute() == 0
     live.store.price_max_age = AGE
-    assert compute() == 4
+    assert compute() == 2
     assert observed(live.settings) == before
 
 
@@ -422,7 +387,7 @@ def test_a_repeated_price_is_as_old_as_its_source_says(settings: Settings) -> No
     """Of a greatest age of an hour it is unknown a minute later, and so is what it values."""
     source = Paused(assets_=ASSETS, markets_=OTHERS[:1])
     with database(replace(settings, price_max_age=3600)) as store:
-        for minute, tvl in ((0, "2000"), (60, "2000"), (61, None)):
+        for minute, tvl in ((60, "2000"), (61, None)):
             at = NOON + timedelta(minutes=minute)
             for dataset in ("prices", "markets"):
                 take_snapshot(JOBS[dataset], source, store, at)
@@ -435,7 +400,7 @@ def test_a_repeated_price_is_as_old_as_its_source_says(settings: Settings) -> No
             assert any("no recent price of A (last 2025-03-01T12:00:00Z)" in fault for fault in faults) is (not tvl)
         with clickhouse.client(replace(settings, clickhouse_database=store.database)) as own:
             counts = own.query("SELECT (SELECT count() FROM price), (SELECT count() FROM tvl)").first_row
-        assert counts == (1, 2)
+        assert counts == (1, 1)
 
 
 def test_imported_prices_are_never_too_old(store: Store) -> None:
