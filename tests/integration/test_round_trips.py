@@ -29,7 +29,7 @@ SUFFIXES = {"json": "json", "columns": "json", "csv": "csv", "arrow": "arrows", 
 PAGE = f"start={NOON - 2 * 3600}&end={NOON + 3599}&period=h&limit=3"
 # A history of each kind: of values of assets, of their rates, of a total, and of sums.
 KINDS = [history for history in HISTORIES if history.name in ("price", "lend_rate", "tvl", "loans_originated")]
-_SUFFIXES = ("parquet", "csv", "arrow")
+_SUFFIXES = ("csv", "parquet", "arrow")
 LATER = datetime.fromtimestamp(NOON + 3600, UTC)
 
 
@@ -78,18 +78,18 @@ def test_an_export_of_any_history_has_the_same_rows_elsewhere(
     """Of assets and totals. Files are read as they are, one for each history, and one for all totals; what is read does
     not depend on the format, so the rows of one are written."""
     for view in (*(history.name for history in histories), "totals"):
-        for suffix in _SUFFIXES:
+        for suffix in _SUFFIXES if view == "totals" else _SUFFIXES[:1]:
             bring_out(simulated.store, view, tmp_path / f"{view}.{suffix}")
     settings = replace(simulated.settings, clickhouse_database="test_export_trip")
     with database(settings) as store:
         both = [(history, history.name) for history in histories]
         both += [(history, "totals") for history in histories if history.by_asset and history.total]
         for history, view in both:
-            paths = [tmp_path / f"{view}.{suffix}" for suffix in _SUFFIXES]
+            paths = sorted(tmp_path.glob(f"{view}.*"))
             requests = [HistoryRequest(history, [path], new_assets=True) for path in paths]
             read = [load_history(None, request, LATER, Progress()) for request in requests]
             assert len({tuple(content.rows.iter_rows()) for content in read}) == 1, history
-            bring(store, history, tmp_path / f"{view}.csv")
+            bring(store, history, tmp_path / f"{view}.{_SUFFIXES[0]}")
             where = f"WHERE history = '{history.name}'" if view == "totals" else ""
             query = f"SELECT * FROM {view} {where} ORDER BY ALL"
             expected = simulated.rows(query)

@@ -47,7 +47,6 @@ from jobs.check import Finding, Level, Plan, check
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, take_snapshot
 from tests.clickhouse import client
-from tests.integration import databases
 from tests.unit.test_examples import printed
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -92,7 +91,7 @@ def database(settings: Settings, store: Store) -> Iterator[Views]:
 
 
 @pytest.fixture
-def views(database: Views) -> Views:
+def research(database: Views) -> Views:
     """A database with both required views: an asset, and three of its prices."""
     database.run(
         ASSETS,
@@ -103,21 +102,20 @@ def views(database: Views) -> Views:
     return database
 
 
+@pytest.mark.usefixtures("views")
 def test_the_printed_views_run_as_they_are_and_every_job_takes_a_snapshot_of_them(
-    settings: Settings, database: Views, store: Store
+    settings: Settings, database: Views, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They have all views with all columns, and no others."""
+    """They have all views with all columns, and no others. What is checked is stored."""
     for statement in split_statements(printed("source-views").replace("research_mine", database.name)):
         store.execute(statement, in_database=False)
     written = store.query("list_source_columns", database=database.name)
     shown = {(view, column) for view, column, _ in written.iter_rows()}
     assert shown == {(view.name, column) for view in VIEWS.values() for column in view.columns}
     now = datetime.now(UTC).replace(microsecond=0)
-    source = database.source()
-    with databases.database(replace(settings, clickhouse_database="test_sql_source_check"), views=True) as scratch:
-        found = [step for step in check(source, scratch, Plan(now)) if isinstance(step, Finding)]
+    monkeypatch.setattr("jobs.check._AGO", (timedelta(),))
+    found = [step for step in check(database.source(), store, Plan(now)) if isinstance(step, Finding)]
     assert [finding for finding in found if finding.level is not Level.NOTE] == []
-    assert [take_snapshot(job, source, store, now) for job in JOBS.values()] == [Outcome.DONE] * len(JOBS)
     with client(settings) as own:
         assert own.query("SELECT symbol, value_exact FROM price ORDER BY symbol").result_rows == [
             ("ATOM", Decimal("10.5")),
@@ -129,8 +127,8 @@ def test_the_printed_views_run_as_they_are_and_every_job_takes_a_snapshot_of_the
         assert loans.result_rows == [(500,)]
 
 
-def test_the_newest_price_at_or_before_an_instant_counts(views: Views) -> None:
-    source = views.source()
+def test_the_newest_price_at_or_before_an_instant_counts(research: Views) -> None:
+    source = research.source()
     assert [source.prices(NOON - hours * HOUR) for hours in (0, 1, 2)] == [
         [Price("native;ua", NOON - HOUR, Decimal(2))],
         [Price("native;ua", NOON - HOUR, Decimal("1.25"))],
@@ -139,8 +137,10 @@ def test_the_newest_price_at_or_before_an_instant_counts(views: Views) -> None:
     assert source.assets(NOON) == [Asset(AssetGroup.NATIVE, "ua", "A", "A", "ua", 6, 6)]
 
 
-def test_without_the_other_views_every_snapshot_is_taken_and_there_is_nothing_else(views: Views, store: Store) -> None:
-    source = views.source()
+def test_without_the_other_views_every_snapshot_is_taken_and_there_is_nothing_else(
+    research: Views, store: Store
+) -> None:
+    source = research.source()
     assert not source.has_markets
     assert (source.config(NOON), source.ptoken(NOON)) == (NO_CONFIG, no_ptoken(NOON))
     nothing = [source.markets(NOON), source.arrangements(NOON), source.positions(NOON), source.swaps(NOON)]
@@ -148,14 +148,14 @@ def test_without_the_other_views_every_snapshot_is_taken_and_there_is_nothing_el
     assert [take_snapshot(job, source, store, NOON) for job in JOBS.values()] == [Outcome.DONE] * len(JOBS)
 
 
-def test_history_is_filled_from_the_rows_of_its_time(views: Views, store: Store, settings: Settings) -> None:
-    views.run(
+def test_history_is_filled_from_the_rows_of_its_time(research: Views, store: Store, settings: Settings) -> None:
+    research.run(
         "CREATE TABLE {}.source_market (asset_id String, observed_at DateTime('UTC'), lend_principal String, "
         "lend_apr Decimal(9, 4)) ENGINE = Memory",
         "INSERT INTO {}.source_market VALUES ('native;ua', '2026-03-01 10:00:00', '3000000', 0.01),"
         "('native;ua', '2026-03-01 12:00:00', '5000000', 0.02)",
     )
-    source, instants = views.source(), [NOON - HOUR, NOON]
+    source, instants = research.source(), [NOON - HOUR, NOON]
     for name in ("prices", "rates", "markets"):
         assert backfill(JOBS[name], source, store, instants) == 2
     with client(settings) as own:
@@ -170,8 +170,8 @@ def test_history_is_filled_from_the_rows_of_its_time(views: Views, store: Store,
         assert own.query("SELECT value_exact FROM tvl ORDER BY observed_at").result_rows == [(Decimal("3.75"),), (10,)]
 
 
-def test_a_market_has_the_parts_whose_amounts_are_not_null(views: Views) -> None:
-    views.run(
+def test_a_market_has_the_parts_whose_amounts_are_not_null(research: Views) -> None:
+    research.run(
         "CREATE TABLE {}.source_market (asset_id String, observed_at DateTime('UTC'), lend_principal Nullable(UInt64), "
         "lend_apr Nullable(String), collateral_balance Nullable(Decimal(40, 0)), allowable_ltv Nullable(UInt8), "
         "liquidation_ltv Nullable(UInt8), debt_balance Nullable(UInt256), debt_apr Nullable(Decimal(9, 2)), "
@@ -189,7 +189,7 @@ def test_a_market_has_the_parts_whose_amounts_are_not_null(views: Views) -> None
         DebtMarket(DebtConfig(enabled, None, one, zero, paused=enabled), quarter, 11, 11, NOON - 2 * HOUR, zero)
         for enabled in (False, True)
     ]
-    source = views.source()
+    source = research.source()
     assert source.markets(NOON) == [
         Market("native;ua", lend, collateral, debts[0]),
         Market("native;ub", None, None, debts[1]),
@@ -197,8 +197,8 @@ def test_a_market_has_the_parts_whose_amounts_are_not_null(views: Views) -> None
     assert [market.asset_id for market in source.markets(NOON - 2 * HOUR)] == ["native;ua", "native;ub", "native;uc"]
 
 
-def test_positions_are_those_of_the_newest_snapshot(views: Views) -> None:
-    views.run(
+def test_positions_are_those_of_the_newest_snapshot(research: Views) -> None:
+    research.run(
         "CREATE TABLE {}.source_position (address String, observed_at DateTime('UTC'), kind LowCardinality(String), "
         "account_index UInt8, asset_id String, pool UInt8, amount UInt64, until Nullable(DateTime('UTC')), "
         "liquidation_ltv Nullable(Decimal(4, 2))) ENGINE = Memory",
@@ -213,7 +213,7 @@ def test_positions_are_those_of_the_newest_snapshot(views: Views) -> None:
         f"('{ALICE}', '2026-03-01 11:00:00', 'unbonding', 0, '', 0, 7, '2026-04-01 00:00:00', NULL),"
         f"('{ALICE}', '2026-03-01 11:00:00', 'unclaimed', 0, '', 0, 8, NULL, NULL)",
     )
-    source = views.source()
+    source = research.source()
     assert list(source.positions(NOON)) == [
         Position(
             ALICE,
@@ -230,8 +230,8 @@ def test_positions_are_those_of_the_newest_snapshot(views: Views) -> None:
         list(source.positions(NOON - 3 * HOUR))
 
 
-def test_events_of_a_range_come_oldest_first(views: Views) -> None:
-    views.run(
+def test_events_of_a_range_come_oldest_first(research: Views) -> None:
+    research.run(
         "CREATE TABLE {}.source_event (id String, at DateTime64(3, 'UTC'), action String, address String, "
         "asset_id String, amount Nullable(UInt64), leg String) ENGINE = Memory",
         f"INSERT INTO {{}}.source_event VALUES ('3', '2026-03-01 12:00:00.000', 'liquidate', '{ALICE}', 'native;ua', "
@@ -240,15 +240,15 @@ def test_events_of_a_range_come_oldest_first(views: Views) -> None:
         f"('4', '2026-03-01 12:00:00.001', 'lend', '{ALICE}', 'native;ua', 1, '')",
     )
     half = NOON - HOUR + timedelta(milliseconds=500)
-    assert views.source().events(NOON - HOUR, NOON) == [
+    assert research.source().events(NOON - HOUR, NOON) == [
         Event("1", Action.LEND, "native;ua", ALICE, NOON - HOUR, 1),
         Event("2", Action.SEND, "native;ua", ALICE, half, None),
     ]
-    assert [event.id for event in views.source().events(NOON, NOON + HOUR)] == ["3", "4"]
+    assert [event.id for event in research.source().events(NOON, NOON + HOUR)] == ["3", "4"]
 
 
-def test_a_view_without_time_has_the_same_rows_at_every_instant(views: Views) -> None:
-    views.run(
+def test_a_view_without_time_has_the_same_rows_at_every_instant(research: Views) -> None:
+    research.run(
         "CREATE VIEW {}.source_ptoken AS SELECT 'native;up' AS asset_id, 9 AS total_supply",
         "CREATE VIEW {}.source_pool AS SELECT 1 AS pool, 60 AS duration",
         f"CREATE VIEW {{}}.source_arrangement AS SELECT '{ALICE}' AS address, 3 AS arrangement, 'team' "
@@ -256,7 +256,7 @@ def test_a_view_without_time_has_the_same_rows_at_every_instant(views: Views) ->
         "CREATE VIEW {}.source_route AS SELECT * FROM VALUES('contract String, source String, targets Array(String)', "
         "('c', 'ua', ['ub', 'uc']), ('d', '', []))",
     )
-    source = views.source()
+    source = research.source()
     for at in (NOON, NOON - 1000 * HOUR):
         ptoken = source.ptoken(at)
         assert (ptoken.total_supply, ptoken.rewards_last_distributed) == (9, at)
@@ -267,8 +267,8 @@ def test_a_view_without_time_has_the_same_rows_at_every_instant(views: Views) ->
         assert source.swaps(at) == [SwapContract("c", {"ua": ("ub", "uc")}), SwapContract("d")]
 
 
-def test_what_moves_has_no_past_without_time(views: Views) -> None:
-    views.run(
+def test_what_moves_has_no_past_without_time(research: Views) -> None:
+    research.run(
         "DROP TABLE {}.source_price SYNC",
         "CREATE VIEW {}.source_price AS SELECT 'native;ua' AS asset_id, '1.5' AS usd",
         "CREATE VIEW {}.source_market AS SELECT 'native;ua' AS asset_id, 5 AS collateral_balance, "
@@ -276,7 +276,7 @@ def test_what_moves_has_no_past_without_time(views: Views) -> None:
         f"CREATE VIEW {{}}.source_position AS SELECT '{ALICE}' AS address, 'wallet' AS kind, 'native;ua' AS asset_id, "
         "7 AS amount",
     )
-    source, now = views.source(), datetime.now(UTC)
+    source, now = research.source(), datetime.now(UTC)
     assert source.prices(now) == [Price("native;ua", now.replace(microsecond=0), Decimal("1.5"))]
     assert [market.asset_id for market in source.markets(now)] == ["native;ua"]
     assert [*source.positions(now)] == [Position(ALICE, wallet=(Balance("native;ua", 7),))]
@@ -308,11 +308,11 @@ def test_what_moves_has_no_past_without_time(views: Views) -> None:
     ],
 )
 def test_views_that_are_not_as_they_must_be_are_refused_when_the_source_is_opened(
-    sql: str, message: str, views: Views
+    sql: str, message: str, research: Views
 ) -> None:
-    views.run(sql)
+    research.run(sql)
     with pytest.raises(SettingError, match=rf"^sql:research_\w+ cannot be read: {message}.*example source-views"):
-        views.source()
+        research.source()
 
 
 @pytest.mark.parametrize(
@@ -331,9 +331,9 @@ def test_views_that_are_not_as_they_must_be_are_refused_when_the_source_is_opene
         ),
     ],
 )
-def test_every_rule_of_a_row_is_kept(view: str, row: str, message: str, views: Views) -> None:
-    views.run(f"DROP TABLE IF EXISTS {{}}.source_{view} SYNC", f"CREATE VIEW {{}}.source_{view} AS SELECT {row}")
-    source = views.source()
+def test_every_rule_of_a_row_is_kept(view: str, row: str, message: str, research: Views) -> None:
+    research.run(f"DROP TABLE IF EXISTS {{}}.source_{view} SYNC", f"CREATE VIEW {{}}.source_{view} AS SELECT {row}")
+    source = research.source()
     ask = {"market": source.markets, "position": source.positions}[view]
     with pytest.raises(SourceError, match=rf"^sql:research_\w+: source_{view}\.{message}"):
         list(ask(datetime.now(UTC)))
@@ -369,10 +369,10 @@ _PRICE = f"{TEN} AS observed_at"
         ("asset", "'ua' AS asset_id, 'A' AS symbol, 6 AS decimals", "id of ua;: 'ua;' is not the id of an asset"),
     ],
 )
-def test_a_value_that_cannot_be_read_costs_its_asset_only(view: str, row: str, message: str, views: Views) -> None:
+def test_a_value_that_cannot_be_read_costs_its_asset_only(view: str, row: str, message: str, research: Views) -> None:
     """It stays as it is, and whoever stores records leaves this one out."""
-    views.run(f"DROP TABLE IF EXISTS {{}}.source_{view} SYNC", f"CREATE VIEW {{}}.source_{view} AS SELECT {row}")
-    source = views.source()
+    research.run(f"DROP TABLE IF EXISTS {{}}.source_{view} SYNC", f"CREATE VIEW {{}}.source_{view} AS SELECT {row}")
+    source = research.source()
     ask, of = {"market": (source.markets, Market), "price": (source.prices, Price), "asset": (source.assets, Asset)}[
         view
     ]
@@ -381,25 +381,25 @@ def test_a_value_that_cannot_be_read_costs_its_asset_only(view: str, row: str, m
     assert first.of(record).startswith(message)
 
 
-def test_a_view_that_fails_is_named(views: Views) -> None:
-    views.run("CREATE VIEW {}.source_config AS SELECT toString(throwIf(true, 'no rules today')) AS hnative")
+def test_a_view_that_fails_is_named(research: Views) -> None:
+    research.run("CREATE VIEW {}.source_config AS SELECT toString(throwIf(true, 'no rules today')) AS hnative")
     with pytest.raises(SourceError, match=r"the view source_config cannot be read: .*no rules today"):
-        views.source().config(NOON)
-    views.run("CREATE OR REPLACE VIEW {}.source_config AS SELECT 'native;ua' AS hnative WHERE false")
+        research.source().config(NOON)
+    research.run("CREATE OR REPLACE VIEW {}.source_config AS SELECT 'native;ua' AS hnative WHERE false")
     with pytest.raises(SourceError, match="source_config has 0 rows as of 2026-03-01T12:00:00Z; it must have one"):
-        views.source().config(NOON)
+        research.source().config(NOON)
 
 
-def test_a_table_that_a_view_lost_is_not_one_of_the_service(views: Views) -> None:
-    views.run(
+def test_a_table_that_a_view_lost_is_not_one_of_the_service(research: Views) -> None:
+    research.run(
         "CREATE TABLE {0}.base (hnative String) ENGINE = Memory",
         "CREATE VIEW {0}.source_config AS SELECT hnative FROM {0}.base",
     )
-    source = views.source()
-    views.run("DROP TABLE {}.base SYNC")
+    source = research.source()
+    research.run("DROP TABLE {}.base SYNC")
     with pytest.raises(SourceError, match=r"the view source_config cannot be read: .*base") as refused:
         source.config(NOON)
-    assert f"Check the tables that {views.name}.source_config reads." in str(refused.value)
+    assert f"Check the tables that {research.name}.source_config reads." in str(refused.value)
     assert "migrate" not in str(refused.value)
 
 

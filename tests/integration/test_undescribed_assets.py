@@ -59,21 +59,18 @@ def get(client: falcon.testing.TestClient, path: str, query: str = FLAGS) -> fal
     return answer
 
 
-@pytest.mark.parametrize("at", ["", "&at=2025-03-01T12:00:00"])
-def test_every_path_of_markets_and_positions_shows_them_by_their_ids(
-    client: falcon.testing.TestClient, at: str
-) -> None:
+def test_every_path_of_markets_and_positions_shows_them_by_their_ids(client: falcon.testing.TestClient) -> None:
     lists = ("", "/lend", "/borrow", "/borrow/collaterals", "/borrow/debts", "/merged", "/supply", "/tvl")
     for path in lists:
-        get(client, f"/api/v1/markets{path}", f"with_text=true{at}")
+        get(client, f"/api/v1/markets{path}", "with_text=true")
     for path in ("lend", "borrow/collaterals", "borrow/debts", "merged"):
-        shown = get(client, f"/api/v1/markets/{path}/lookup", f"{FLAGS}&asset_id={ID}{at}").json["data"]["asset_info"]
+        shown = get(client, f"/api/v1/markets/{path}/lookup", f"{FLAGS}&asset_id={ID}").json["data"]["asset_info"]
         assert shown["asset"]["id"] == ID
         assert (shown["metadata"]["symbol"], shown["metadata"]["decimals_denom"]) == ("all", 0)
     for part in PATHS:
         named = {"index": "index=0", "asset_id": f"asset_id={ID}"}
         asked = [named[param.name] for param in part.query if param.name in named]
-        get(client, f"/api/v1/{part.path.format(address=ADDRESS, index=0)}", "&".join([FLAGS, *asked]) + at)
+        get(client, f"/api/v1/{part.path.format(address=ADDRESS, index=0)}", "&".join([FLAGS, *asked]))
 
 
 def test_paths_that_describe_no_assets_need_no_snapshot_of_prices(settings: Settings, store: Store) -> None:

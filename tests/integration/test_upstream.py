@@ -25,14 +25,15 @@ from jobs.runner import Outcome, backfill, instants_to_fill, take_snapshot
 from tests import clickhouse
 from tests.doubles import FirstHeads
 from tests.integration.databases import database
-from tests.integration.routes import COURSE, HISTORIES, KINDS, NOON, ROUTES, STATES, USER, Client, at, expect_error
+from tests.integration.routes import COURSE, HISTORIES, KINDS, NOON, ROUTES, USER, Client, at, expect_error
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 FIRST = at(NOON)
 HISTORY = "/api/v1/analytics/market/history"
-TICKS = [FIRST, FIRST + 5 * MINUTE]
-# Upstream has snapshots of every half an hour of these hours, of which the follower asks for the hours' ends.
-START, END = FIRST - 5 * HOUR, FIRST - 2 * HOUR
+# Each snapshot of all datasets, and the next one of some.
+TICKS = {FIRST: [*JOBS], FIRST + 5 * MINUTE: ["prices", "loans"]}
+# Upstream has snapshots of the hours from the first to the last; the follower asks for the hours' ends.
+START, END = FIRST - 4 * HOUR, FIRST - 2 * HOUR
 
 
 @dataclass
@@ -69,8 +70,8 @@ class Deployment:
 
     def take(self, source: Any, instant: datetime) -> None:
         self.clock.now = instant + timedelta(seconds=1)
-        for job in JOBS.values():
-            assert take_snapshot(job, source, self.store, instant) is Outcome.DONE, job.name
+        for name in TICKS[instant]:
+            assert take_snapshot(JOBS[name], source, self.store, instant) is Outcome.DONE, name
         self.heads.look()
 
     def fill(self, source: Any, instants: Sequence[datetime]) -> None:
@@ -114,12 +115,12 @@ def pair(server: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         quick: dict[str, Any] = {"interval": 0, "wait": lambda _: None, "now": clock}
         own = UpstreamSource("http://upstream", ours, transport=upstream.transport(), **quick)
         with closing(OpenSource(own, Calls("http://upstream", 60))) as source:
-            upstream.fill(simulated, instants_to_fill(START, END + MINUTE, 30 * MINUTE))
+            upstream.fill(simulated, instants_to_fill(START, END + MINUTE, HOUR))
             for tick in TICKS:
                 upstream.take(simulated, tick)
                 follower.take(source, tick)
             upstream.asked.clear()
-            follower.fill(source, instants_to_fill(START + HOUR, END, HOUR, at_ends=True))
+            follower.fill(source, instants_to_fill(START, END, HOUR, at_ends=True))
             yield Pair(upstream, follower, source)
 
 
@@ -128,36 +129,42 @@ OF_ALL = [f"/api/v1/analytics/market/{name}" for name in ("risk", "risk/ladder",
 # It has those of an address, too.
 EVENTS = "/api/v1/analytics/market/events"
 # The last is one of those that were filled in.
-MOMENTS = ["", f"at={NOON}", f"at={NOON - 7201}"]
+MOMENTS = ["", f"at={NOON - 7201}"]
 # Filled in, they say more than upstream: prices are of the instant itself, and schedules are followed up to it.
 OF_THE_INSTANT = ["/api/v1/assets/prices", f"{USER}/user", f"{USER}/ptoken/unlocks"]
+# Paths that show together all that a source is asked for.
+SHOWN = [
+    "/api/v1/analytics/market/state",
+    "/api/v1/assets",
+    "/api/v1/assets/prices",
+    "/api/v1/markets",
+    "/api/v1/markets/config",
+    "/api/v1/markets/merged",
+    "/api/v1/analytics/ptoken/unlocks-distribution",
+    "/api/v1/ptoken/state",
+    "/api/v1/ptoken/staking",
+    "/api/v1/swap/routes/all",
+    f"{USER}/user",
+    f"{USER}/ptoken/unlocks",
+    f"{USER}/ptoken/staking",
+    f"{USER}/wallet/balances",
+    f"{USER}/tx-history",
+]
 
 
-def asked(paths: Sequence[str], questions: Sequence[str], representative: str) -> list[Any]:
-    """One question of every path, and the others of a path of each kind; by night all."""
-    return [
-        pytest.param(
-            path, question, marks=[] if question == representative or path in KINDS.values() else pytest.mark.slow
-        )
-        for path in paths
-        for question in questions
-    ]
+def test_the_state_is_that_of_upstream(pair: Pair) -> None:
+    for path in SHOWN:
+        for when in MOMENTS:
+            theirs, ours = pair.answers(path, "&".join(filter(None, (ROUTES[path].query, when))))
+            assert ours == theirs or (when == MOMENTS[-1] and path in OF_THE_INSTANT), (path, when)
 
 
-@pytest.mark.parametrize(("path", "when"), asked([path for path in STATES if path not in OF_ALL], MOMENTS, MOMENTS[-1]))
-def test_every_route_shows_the_state_of_upstream(path: str, when: str, pair: Pair) -> None:
-    theirs, ours = pair.answers(path, "&".join(filter(None, (ROUTES[path].query, when))))
-    assert ours == theirs or (when == MOMENTS[-1] and path in OF_THE_INSTANT)
-
-
-@pytest.mark.parametrize("path", [*OF_ALL, EVENTS])
-@pytest.mark.parametrize("when", MOMENTS)
-def test_nothing_is_said_of_all_accounts(path: str, when: str, pair: Pair) -> None:
-    query = when if path == EVENTS else "&".join(filter(None, (ROUTES[path].query, when)))
-    answer = pair.follower.client.simulate_get(path, query_string=query)
-    message = expect_error(answer, 404, "entity_not_found", "user")
-    assert message.endswith("Ask the deployment that it follows.")
-    assert "http" not in message
+def test_nothing_is_said_of_all_accounts(pair: Pair) -> None:
+    for path in (*OF_ALL, EVENTS):
+        answer = pair.follower.client.simulate_get(path, query_string="" if path == EVENTS else ROUTES[path].query)
+        message = expect_error(answer, 404, "entity_not_found", "user")
+        assert message.endswith("Ask the deployment that it follows.")
+        assert "http" not in message
 
 
 def test_the_past_of_an_address_that_is_not_followed_is_unknown(pair: Pair) -> None:
@@ -173,10 +180,11 @@ FILLED = f"start={NOON - 4 * 3600}&end={NOON - 2 * 3600 - 1}&period=h"
 BOTH = f"start={NOON - 5 * 3600}&end={NOON + 300}&period=h&interval=3"
 
 
-@pytest.mark.parametrize(("path", "query"), asked(HISTORIES, [TICKED, FILLED, BOTH], BOTH))
-def test_every_history_is_that_of_upstream(path: str, query: str, pair: Pair) -> None:
-    theirs, ours = pair.answers(path, query)
-    assert ours == theirs
+def test_every_history_is_that_of_upstream(pair: Pair) -> None:
+    for path in HISTORIES:
+        for query in (TICKED, FILLED, BOTH) if path in KINDS.values() else (BOTH,):
+            theirs, ours = pair.answers(path, query)
+            assert ours == theirs, (path, query)
 
 
 def test_a_follower_of_a_simulated_deployment_is_simulated(pair: Pair) -> None:
@@ -194,7 +202,7 @@ def test_a_backfill_asks_for_pages_of_prices_and_rates(pair: Pair) -> None:
 
 def test_a_backfill_that_is_run_again_asks_for_nothing(pair: Pair) -> None:
     pair.upstream.asked.clear()
-    instants = instants_to_fill(START + HOUR, END, HOUR, at_ends=True)
+    instants = instants_to_fill(START, END, HOUR, at_ends=True)
     assert [unix_second(instant) - NOON for instant in instants] == [-3 * 3600 - 1, -2 * 3600 - 1]
     assert backfill(JOBS["prices"], pair.source, pair.follower.store, instants) == 0
     assert pair.upstream.asked == []
@@ -212,8 +220,7 @@ def test_liquidations_have_the_legs_that_upstream_knows(pair: Pair) -> None:
     assert {leg for _, leg in ours} == {"debt", "collateral"}
 
 
-@pytest.mark.parametrize("path", ["user", "markets/lend", "markets/borrow/accounts/0/health", "tx-history"])
-def test_nothing_is_said_of_an_address_that_is_not_followed(path: str, pair: Pair) -> None:
-    answer = pair.follower.client.simulate_get(f"/api/v1/users/0x{'f' * 40}/{path}")
-    message = expect_error(answer, 404, "entity_not_found", "user")
-    assert "this address is not among them" in message
+def test_nothing_is_said_of_an_address_that_is_not_followed(pair: Pair) -> None:
+    for path in ("user", "tx-history"):
+        answer = pair.follower.client.simulate_get(f"/api/v1/users/0x{'f' * 40}/{path}")
+        assert "this address is not among them" in expect_error(answer, 404, "entity_not_found", "user")

@@ -1,6 +1,7 @@
 """Paths below an address: slices of the user object, lookups, and the snapshots that each path depends on."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -8,7 +9,7 @@ import pytest
 
 from analytics_service.errors import NoSnapshot
 from analytics_service.http import params
-from analytics_service.resources.current import Current, StatePath
+from analytics_service.resources.current import Current
 from analytics_service.resources.snapshots import SharedState
 from analytics_service.resources.users import PATHS
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS
@@ -17,23 +18,11 @@ from analytics_service.state.view import SharedParts, View
 from analytics_service.state.watcher import Heads
 from tests.doubles import FirstHeads
 from tests.integration.conftest import Simulated
-from tests.integration.routes import Client
+from tests.integration.routes import Client, expect_error
 
 Json = Any
 FLAGS = ("with_text", "with_value", "with_percent")
-OTHERS = 1
 PREFIX = "users/{address}/"
-
-
-@pytest.fixture(scope="module")
-def addresses(simulated: Simulated) -> list[str]:
-    """That with a name, one without a position, and that of who else has the most kinds of items."""
-    rows = simulated.rows(
-        "SELECT address, uniqExact(kind) AS kinds FROM position_change FINAL WHERE NOT closed "
-        f"GROUP BY address ORDER BY kinds DESC, address LIMIT {OTHERS}"
-    )
-    named = [RICH_ADDRESS, EMPTY_ADDRESS]
-    return list(dict.fromkeys([*named, *(row["address"] for row in rows)]))
 
 
 def get(protocol: Client, address: str, path: str, status: int = 200, **query: object) -> Json:
@@ -115,18 +104,13 @@ def id_of(item: Json) -> str:
     return asset_id
 
 
-@pytest.mark.parametrize(
-    "on", [FLAGS, *(pytest.param(some, marks=pytest.mark.slow) for some in (FLAGS[:1], FLAGS[1:]))], ids=",".join
-)
-def test_every_path_shows_its_slice_of_the_user_object_with_the_same_variants(
-    protocol: Client, addresses: list[str], on: tuple[str, ...]
-) -> None:
+def test_every_path_shows_its_slice_of_the_user_object_with_the_same_variants(protocol: Client) -> None:
     """Only unlocks have fractions, so only the paths that show them take with_percent."""
-    flags = dict.fromkeys(on, "true")
+    flags = dict.fromkeys(FLAGS, "true")
     with_percent = {part.path.removeprefix(PREFIX) for part in PATHS if params.WITH_PERCENT in part.query}
     assert with_percent == {"user", "ptoken/unlocks"}
     seen = set()
-    for address in addresses:
+    for address in (RICH_ADDRESS, EMPTY_ADDRESS):
         for path, named, expected in slices(get(protocol, address, "user", **flags)["data"]):
             chosen = {name: value for name, value in flags.items() if name != FLAGS[2] or path in with_percent}
             answer = get(protocol, address, path, **named, **chosen)
@@ -148,22 +132,19 @@ def test_an_account_that_was_not_opened_is_not_found_and_a_malformed_index_is_re
     assert fault(protocol, "markets/borrow/accounts/0", 404, EMPTY_ADDRESS)[0] == "entity_not_found"
 
 
-@pytest.mark.parametrize(
-    ("path", "held", "lacking"),
-    [
+def test_a_lookup_finds_only_what_the_address_has_there(protocol: Client) -> None:
+    """An asset that the service knows but the address lacks is treated like one that nobody knows."""
+    for path, held, lacking in (
         ("markets/lend/lookup", "HEL", "PTK"),
         ("markets/merged/lookup", "BTC", "stORB"),
         ("markets/borrow/lookup/collateral", "stHEL", "HUSD"),
         ("markets/borrow/lookup/debt", "USDT", "stHEL"),
         ("wallet/balance", "PTK", "stORB"),
-    ],
-)
-def test_a_lookup_finds_only_what_the_address_has_there(protocol: Client, path: str, held: str, lacking: str) -> None:
-    """An asset that the service knows but the address lacks is treated like one that nobody knows."""
-    assert get(protocol, RICH_ADDRESS, path, asset_id=ID_OF[held])["data"] is not None
-    for asset_id in (ID_OF[lacking], "native;nothing"):
-        kind, message = fault(protocol, path, 404, asset_id=asset_id)
-        assert (kind, asset_id in message) == ("entity_not_found", True)
+    ):
+        assert get(protocol, RICH_ADDRESS, path, asset_id=ID_OF[held])["data"] is not None
+        for asset_id in (ID_OF[lacking], "native;nothing"):
+            kind, message = fault(protocol, path, 404, asset_id=asset_id)
+            assert (kind, asset_id in message) == ("entity_not_found", True)
     assert fault(protocol, path, 400, asset_id="BTC,HEL")[0] == "query_parameter_invalid"
     assert fault(protocol, path, 400)[0] == "query_parameter_missing"
 
@@ -173,43 +154,40 @@ def test_a_balance_of_an_asset_that_the_service_does_not_know_is_found(protocol:
     assert balance["values"] == {"kind": "unknown", "amount": "123456789"}
 
 
-@pytest.mark.parametrize(
-    ("query", "status", "kind", "named"),
-    [
+def test_a_staking_pool_is_looked_up_by_index_or_duration(protocol: Client) -> None:
+    path = f"/api/v1/users/{RICH_ADDRESS}/ptoken/staking/pools/lookup"
+    for query, status, kind, named in (
         ("", 400, "query_parameter_missing", "index or duration"),
         ("asset_id=1", 400, "query_parameter_unknown", "asset_id"),
         ("index=77", 404, "entity_not_found", "index: '77'"),
         ("duration=77", 404, "entity_not_found", "duration: '77'"),
-    ],
-)
-def test_a_staking_pool_is_looked_up_by_index_or_duration(
-    protocol: Client, query: str, status: int, kind: str, named: str
-) -> None:
-    answer = protocol.simulate_get(f"/api/v1/users/{RICH_ADDRESS}/ptoken/staking/pools/lookup", query_string=query)
-    assert (answer.status_code, answer.json["error"]["kind"]) == (status, kind)
-    assert named in answer.json["error"]["message"]
+    ):
+        error = expect_error(
+            protocol.simulate_get(path, query_string=query), status, kind, "user" if status == 404 else "client"
+        )
+        assert named in error
 
 
-@pytest.mark.parametrize("part", PATHS, ids=lambda part: part.path)
-def test_a_path_depends_on_exactly_the_datasets_that_it_names(simulated: Simulated, part: StatePath) -> None:
-    """With the others gone it is made all the same; without one of its own it is not."""
+def test_a_path_is_made_from_the_datasets_that_it_names(simulated: Simulated) -> None:
+    """With all others gone. Otherwise its answer would be kept when one of them has a newer snapshot."""
     heads = FirstHeads(simulated.store).shown().heads
     given = {"address": RICH_ADDRESS, "index": 0, "duration": None, "asset_id": ID_OF["ETH"], "csv": False}
-    resource = Current(shared_with_nobody(), part)
 
-    def body(datasets: set[str], valued: bool) -> bytes:
+    @cache
+    def view_of(datasets: frozenset[str]) -> View:
         shown = Heads({dataset: head for dataset, head in heads.items() if dataset in datasets})
-        view = View(simulated.store, shown, SharedParts(simulated.store))
-        parameters = given | dict.fromkeys(FLAGS, True) | {"with_value": valued}
-        return resource.body(resource.record(view, parameters), view, parameters)
+        return View(simulated.store, shown, SharedParts(simulated.store))
 
-    # Assets are described with the prices.
-    own = frozenset({*part.datasets, "prices"})
-    for needed, valued in {own: False, own.union(part.valued_by): True}.items():
-        assert body({*needed}, valued)
-        for dataset in needed:
-            with pytest.raises(NoSnapshot, match=dataset):
-                body({*needed} - {dataset}, valued)
+    for part in PATHS:
+        resource = Current(shared_with_nobody(), part)
+        # Assets are described with the prices.
+        own = frozenset({*part.datasets, "prices"})
+        for needed, valued in {own: False, own.union(part.valued_by): True}.items():
+            parameters = given | dict.fromkeys(FLAGS, True) | {"with_value": valued}
+            view = view_of(needed)
+            assert resource.body(resource.record(view, parameters), view, parameters), part.path
+    with pytest.raises(NoSnapshot, match="positions"):
+        resource.record(view_of(frozenset({"prices"})), parameters)
 
 
 def shared_with_nobody() -> SharedState:
