@@ -71,8 +71,9 @@ def test_the_table_lists_every_route(protocol: Client) -> None:
 
 
 def test_every_route_answers_in_the_envelope_and_says_what_it_is_made_from(protocol: Client) -> None:
-    """And how long it may be cached: until the next snapshot of a dataset that it is made from; snapshots are half a
-    minute old. tests/integration/test_openapi.py checks the answers against their schemas."""
+    """And whether it has files, and how long it may be cached: until the next snapshot of a dataset that it is made
+    from; snapshots are half a minute old. tests/integration/test_openapi.py checks the answers against their schemas.
+    """
     for path, route in ROUTES.items():
         answer = get(protocol, path)
         assert answer.status == "200 OK", (path, answer.text)
@@ -89,6 +90,9 @@ def test_every_route_answers_in_the_envelope_and_says_what_it_is_made_from(proto
         else:
             assert not {"as-of", "last-modified"} & answer.headers.keys(), path
         assert answer.headers["cache-control"] == cached, path
+        has_files = "content-disposition" in get(protocol, path, Accept="text/csv").headers
+        assert (answer.headers["vary"] == "Accept, Accept-Encoding") == has_files, path
+        assert has_files or path not in (*HISTORIES, COURSE)
 
 
 def test_values_and_sums_add_the_datasets_that_they_are_made_from(protocol: Client) -> None:
@@ -109,11 +113,3 @@ def test_every_path_that_shows_snapshots_is_unavailable_before_the_first_one(emp
         answer = get(empty, path)
         assert "snapshot" in expect_error(answer, 503, "unavailable", "server")
         assert int(answer.headers["retry-after"]) > 0
-
-
-def test_only_what_has_files_varies_with_accept(protocol: Client) -> None:
-    for path in ROUTES:
-        has_files = get(protocol, path, Accept="text/csv").headers.get("content-disposition") is not None
-        varies = get(protocol, path).headers["vary"] == "Accept, Accept-Encoding"
-        assert varies == has_files, path
-        assert has_files or path not in (*HISTORIES, COURSE)

@@ -14,7 +14,9 @@ from tests.integration.pages import commit
 from tests.integration.routes import ALL_KINDS, NOON, PRICES, ROUTES, Client, client_of, get
 
 CODINGS = ("identity", "gzip")
-CROSS_ORIGIN = ("access-control-allow-origin", "access-control-expose-headers")
+# What a 304 says, too.
+KEPT = {"etag", "cache-control", "vary", "last-modified", "as-of", "history-begins", "x-request-id"}
+KEPT |= {"access-control-allow-origin", "access-control-expose-headers"}
 # Shorter bodies are sent as they are.
 COMPRESSED_FROM = 1024
 of_each_kind = pytest.mark.parametrize("path", ALL_KINDS.values(), ids=ALL_KINDS)
@@ -50,33 +52,22 @@ def test_a_caller_that_has_the_answer_gets_a_304_without_a_body(protocol: Client
         full = get(protocol, path, Accept_Encoding=coding, If_None_Match='"other"')
         etag = full.headers["etag"]
         assert (full.status_code, re.fullmatch(r'"[!-~]+"', etag) is not None) == (200, True)
-        kept = {
-            "etag",
-            "cache-control",
-            "vary",
-            "last-modified",
-            "as-of",
-            "history-begins",
-            "x-request-id",
-            *CROSS_ORIGIN,
-        }
-        expected = {name: value for name, value in full.headers.items() if name in kept}
+        expected = {name: value for name, value in full.headers.items() if name in KEPT}
         for if_none_match in (etag, f"W/{etag}", f'"other", {etag}', "*"):
             headers = {"Accept-Encoding": coding, "If-None-Match": if_none_match}
             answer = protocol.simulate_request(method, path, query_string=ROUTES[path].query, headers=headers)
             assert (answer.status_code, answer.content, dict(answer.headers)) == (304, b"", expected)
 
 
-def test_a_closed_page_is_revalidated_after_any_number_of_snapshots(settings: Settings, store: Store) -> None:
+def test_a_closed_page_is_revalidated_after_a_snapshot(settings: Settings, store: Store) -> None:
     commit(store, {"token;a": [(NOON - 7200, Decimal(1)), (NOON, Decimal(2))]})
     client = client_of(settings, store, NOON + 3600, FreshHeads)
     query = f"start={NOON - 10_000}&end={NOON - 3601}&period=h&asset_ids=token;a"
     first = get(client, PRICES, query)
     assert first.headers["as-of"] == f"prices=@{NOON - 7200}"
-    for minute in range(1, 4):
-        commit(store, {"token;a": [(NOON + 60 * minute, Decimal(minute))]})
-        again = get(client, PRICES, query, If_None_Match=first.headers["etag"])
-        assert (again.status_code, again.headers["as-of"]) == (304, first.headers["as-of"])
+    commit(store, {"token;a": [(NOON + 60, Decimal(3))]})
+    again = get(client, PRICES, query, If_None_Match=first.headers["etag"])
+    assert (again.status_code, again.headers["as-of"]) == (304, first.headers["as-of"])
 
 
 def test_the_zone_of_the_setting_is_the_default_and_part_of_the_answer(settings: Settings, store: Store) -> None:

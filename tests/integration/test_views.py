@@ -1,7 +1,9 @@
-"""The views that researchers read, against what the service answers over HTTP and against sums by hand."""
+"""The views that researchers read, against what the service answers over HTTP and against sums by hand.
+
+`test_situations.py` compares the values of accounts, lenders and receipt tokens."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -75,67 +77,6 @@ def data(client: Client, path: str, query: str = "") -> Any:
     return answer.json["data"]
 
 
-@pytest.fixture(scope="module")
-def users(simulated: Simulated, protocol: Client) -> dict[str, Any]:
-    """What the service answers about some of the addresses that have a position, with values."""
-    rows = simulated.rows("SELECT DISTINCT address FROM position_change ORDER BY address")
-    addresses = [row["address"] for row in rows][::12]
-    return {address: data(protocol, f"/users/{address}/user", "with_value=true") for address in addresses}
-
-
-@pytest.fixture(scope="module")
-def accounts(simulated: Simulated) -> list[dict[str, Any]]:
-    """The rows of the view of accounts, which takes long to plan."""
-    return simulated.rows("SELECT * FROM account")
-
-
-def test_every_item_has_the_amount_and_the_value_that_the_service_states(
-    simulated: Simulated, users: dict[str, Any]
-) -> None:
-    rows = simulated.rows("SELECT * FROM position_now WHERE kind IN ('collateral', 'debt', 'wallet')")
-    viewed = {
-        (row["address"], row["kind"], row["account_index"], row["asset_id"]): (row["units"], row["usd"])
-        for row in rows
-        if row["symbol"] and row["address"] in users
-    }
-    stated = {}
-    for address, user in users.items():
-        for account in user["markets"]["borrow"]["accounts"]:
-            for kind in ("collateral", "debt"):
-                for item in account[f"{kind}s"]:
-                    stated[address, kind, account["index"], _id(item)] = _worth(item, "principal")
-        for balance in user["wallets"]["balances"]:
-            if balance["values"]["kind"] == "known":
-                stated[address, "wallet", 0, _id(balance["values"])] = _worth(balance["values"], "amount")
-    assert viewed == stated
-    assert len(viewed) > 40
-
-
-def test_lenders_lend_what_their_receipt_tokens_redeem(simulated: Simulated, users: dict[str, Any]) -> None:
-    rows = simulated.rows(
-        "SELECT address, asset_id, sum(units) AS units FROM position_now WHERE kind LIKE 'lend_%' GROUP BY ALL"
-    )
-    assert {(row["address"], row["asset_id"]): row["units"] for row in rows if row["address"] in users} == {
-        (address, _id(lent)): near(_units(lent, lent["origin_equivalent"]["total"]))
-        for address, user in users.items()
-        for lent in user["markets"]["lend"]["asset_pools"]
-    }
-
-
-def _id(item: Any) -> str:
-    return str(item["asset_info"]["asset"]["id"])
-
-
-def _units(item: Any, amount: str) -> Decimal:
-    return Decimal(amount).scaleb(-item["asset_info"]["metadata"]["decimals_denom"])
-
-
-def _worth(item: Any, field: str) -> tuple[Any, Any]:
-    """Units and value of an item of an answer."""
-    value = item["extra"]["value"]
-    return near(_units(item, item[field])), value and near(value[field])
-
-
 def test_markets_are_worth_what_their_histories_say_at_each_snapshot(simulated: Simulated) -> None:
     """The job computes the histories from the source's records, before they are stored."""
     columns = {"deposits_usd": "usd", "collateral_usd": "usd", "debt_usd": "usd", "utilization": "ratio"}
@@ -185,34 +126,6 @@ def test_markets_have_all_of_their_terms(store: Store, settings: Settings) -> No
             # Each market of an asset may be paused or frozen by itself.
             known = [value for value in values if value is not None]
             assert rows[market.asset_id][column] == (near(max(known)) if known else None), (market.asset_id, column)
-
-
-def test_markets_are_worth_what_the_service_states(simulated: Simulated, protocol: Client) -> None:
-    """Each by itself, and all together."""
-    rows = {row["asset_id"]: row for row in simulated.rows("SELECT * FROM market_now")}
-    sides = {"lend": ("principal", "deposits"), "borrow_collateral": ("balance", "collateral")}
-    sides["borrow_debt"] = ("balance", "debt")
-    merged = data(protocol, "/markets/merged", "with_value=true")
-    assert {_id(market) for market in merged} == rows.keys()
-    for market in merged:
-        for side, (field, column) in sides.items():
-            state = market[side] and market[side]["state"] | {"asset_info": market["asset_info"]}
-            row = rows[_id(market)]
-            assert (row[column], row[f"{column}_usd"]) == (_worth(state, field) if state else (None, None))
-    supply = data(protocol, "/markets/supply")
-    kinds = {row["asset_id"]: row["kind"] for row in simulated.rows("SELECT * FROM assets")}
-    receipts = [row for asset_id, row in rows.items() if kinds[asset_id] == "protocol_receipt_token"]
-
-    def total(column: str, of: Iterable[dict[str, Any]] = rows.values()) -> float | None:
-        summands = [row[f"{column}_usd"] for row in of if row[column]]
-        return None if None in summands else sum(summands)
-
-    tvl = [row["tvl_usd"] for row in rows.values()]
-    sums = [None if None in tvl else sum(tvl), *map(total, ("debt", "deposits", "collateral"))]
-    collateral = supply["borrow_collateral"]
-    stated = [supply["tvl"]["tvl"], supply["borrow_debt"]["balance"], supply["lend"]["principal"]]
-    stated += [collateral[part]["balance"] for part in ("total", "receipt")]
-    assert [*sums, total("collateral", receipts)] == [near(value) for value in stated]
 
 
 def test_the_present_is_also_the_state_as_of_an_instant(simulated: Simulated) -> None:
@@ -288,28 +201,7 @@ def test_the_present_includes_a_snapshot_of_the_next_minute(run: Run, store: Sto
     assert run("SELECT price, prices_at FROM price_now") == [(1, ahead)]
 
 
-def test_prices_as_of_an_instant_include_those_of_receipt_tokens(simulated: Simulated, protocol: Client) -> None:
-    for at in (simulated.noon - 1800, simulated.noon):
-        viewed = simulated.rows(f"SELECT asset_id, price FROM price_at(time = {at})")
-        markets = data(protocol, "/markets", f"at={at}&with_value=true")["borrow"]["collaterals"]["contents"]
-        values = {_id(market): market["state"]["extra"]["value"] for market in markets}
-        stated = {asset_id: value and near(value["price"]) for asset_id, value in values.items()}
-        assert {row["asset_id"]: row["price"] for row in viewed if row["asset_id"] in stated} == stated
-        assert any(market["asset_info"]["classification"]["kind"] == "protocol_receipt_token" for market in markets)
-
-
-def test_ranks_follow_debt_and_what_is_lent(simulated: Simulated, accounts: list[dict[str, Any]]) -> None:
-    borrowers, lenders = (simulated.rows(f"SELECT * FROM {view} ORDER BY rank") for view in ("borrower", "lender"))
-    for rows, value in ((borrowers, "debt_usd"), (lenders, "lent_usd")):
-        values = [row[value] for row in rows]
-        assert values == sorted(values, reverse=True)
-    assert sum(row["debt_usd"] for row in borrowers) == near(sum(row["debt_usd"] for row in accounts))
-    assert sum(row["accounts"] for row in borrowers) == sum(bool(row["health"]) for row in accounts)
-
-
-def test_accounts_at_risk_are_the_borrowers_of_the_service(
-    simulated: Simulated, protocol: Client, accounts: list[dict[str, Any]]
-) -> None:
+def test_accounts_at_risk_are_the_borrowers_of_the_service(simulated: Simulated, protocol: Client) -> None:
     listed = data(protocol, "/analytics/market/borrowers", "limit=1000")
     columns = ("collateral_value", "debt_value", "ltv", "health")
     stated = {
@@ -325,8 +217,6 @@ def test_accounts_at_risk_are_the_borrowers_of_the_service(
     assert [counts[float(part["from"])] for part in risk["histogram"]] == [
         part["accounts"] for part in risk["histogram"]
     ]
-    for side in ("collateral", "debt"):
-        assert sum(row[f"unpriced_{side}s"] > 0 for row in accounts) == risk[f"unpriced_{side}_accounts"]
 
 
 def test_a_ladder_of_an_unknown_asset_is_refused(simulated: Simulated) -> None:
@@ -598,29 +488,6 @@ def test_no_imported_price_is_too_old(run: Run, store: Store) -> None:
     commit(store, {"token;a": [(second, Decimal(1))], "token;b": [(second + 10**6, Decimal(2))]}, kind="import")
     prices = run("SELECT price, markets_at, prices_at FROM price_now ORDER BY asset_id")
     assert prices == [(1, None, None), (2, None, None)]
-
-
-@pytest.mark.usefixtures("views")
-def test_one_wei_breaks_no_view(run: Run, store: Store) -> None:
-    """An account, and a whole market, of one wei of debt and of receipts, beside collateral of 3 billion USD."""
-    dear, unit = asset("DEAR", 18), 10**18
-    rules = CollateralConfig(True, Decimal("0.7"), Decimal("0.8"), None, Decimal(0), Decimal(0))
-    posted = CollateralMarket(rules, 10**6 * unit, 10**6 * unit)
-    market = Market(dear.id, LendMarket(Decimal("0.01"), 10**6 * unit, 1), posted, debt_market(balance=1, shares=1))
-    account = Account(0, (Holding(dear.id, 10**6 * unit),), (Holding(dear.id, 1),))
-    source = HandMade(
-        assets_=(dear,),
-        prices_={dear.id: Decimal(3000)},
-        markets_=(market,),
-        config_=replace(CONFIG, ptoken=dear.id),
-        positions_=(Position(_ONE, accounts=(account,), lends=(LendPosition(dear.id, 1, 0),)),),
-    )
-    for name in ("prices", "markets", "ptoken", "positions"):
-        take_snapshot(JOBS[name], source, store, NOON)
-    assert run("SELECT collateral_usd, debt_usd, health FROM account_risk") == [(3e9, near(3e-15), near(8e23))]
-    assert run("SELECT deposits, debt, debt_usd, utilization, redemption_ratio FROM market") == [
-        (1e6, near(1e-18), near(3e-15), near(1e-24), near(1e24))
-    ]
 
 
 def test_events_are_those_of_the_service(simulated: Simulated, protocol: Client) -> None:
