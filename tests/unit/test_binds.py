@@ -11,7 +11,7 @@ import pytest
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError
-from analytics_service.server.address import connect_to, is_bound, local_url
+from analytics_service.server.address import connect_to, is_bound
 from tests.doubles import LOCAL
 from tests.processes import free_port
 
@@ -51,14 +51,6 @@ def test_operators_bind_has_probes_and_metrics_only(client: falcon.testing.TestC
     assert [kind(client, probe, OPERATORS) for probe in BOTH] == [None, "unavailable"]
 
 
-def test_an_unknown_path_on_the_operators_bind_names_those_that_there_are(client: falcon.testing.TestClient) -> None:
-    """/docs, which lists the paths of the main bind, is not among them."""
-    answer = client.simulate_get("/docs", extras={"gunicorn.socket": Accepted(OPERATORS)}, headers=LOCAL)
-    assert answer.json["error"]["message"] == (
-        "There is nothing at /docs; the paths here are /healthz, /metrics, /operations, /readyz."
-    )
-
-
 @pytest.mark.parametrize(
     ("host", "refused"),
     [
@@ -95,25 +87,6 @@ def test_a_unix_socket_may_be_the_operators_bind_and_answers_to_any_name() -> No
 def test_no_header_leads_to_the_metrics(client: falcon.testing.TestClient, address: object) -> None:
     """Neither where the server does not say at which port a request arrived, nor behind a Unix socket."""
     assert kind(client, "/metrics", address, Host="127.0.0.1:8001") == "path_unknown"
-
-
-def test_without_the_bind_there_are_no_metrics() -> None:
-    client = falcon.testing.TestClient(create_app(Settings(metrics_bind="none", clickhouse_url="http://127.0.0.1:1")))
-    assert kind(client, "/metrics", OPERATORS) == "path_unknown"
-
-
-@pytest.mark.parametrize(
-    ("bind", "url"),
-    [
-        ("127.0.0.1:8000", "http://127.0.0.1:8000"),
-        ("0.0.0.0:8000", "http://127.0.0.1:8000"),
-        ("[::]:8000", "http://[::1]:8000"),
-        ("[fd00::2]:8000", "http://[fd00::2]:8000"),
-        ("unix:/run/http.sock", "http://localhost"),
-    ],
-)
-def test_the_url_of_a_bind_is_one_at_which_this_machine_reaches_it(bind: str, url: str) -> None:
-    assert local_url(bind) == url
 
 
 @pytest.mark.parametrize("option", ["--bind", "ANALYTICS_METRICS_BIND"])

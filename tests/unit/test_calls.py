@@ -6,14 +6,12 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from datetime import UTC, datetime
 
 import pytest
 
 from analytics_service.config.settings import Settings
 from analytics_service.errors import SourceError
-from analytics_service.market.assets import Asset
 from analytics_service.market.positions import Position
 from analytics_service.market.prices import Price
 from analytics_service.sources.base import Source
@@ -134,30 +132,6 @@ def test_positions_that_come_one_by_one_are_waited_for_on_their_way(oracle: Orac
         next(positions)
 
 
-def test_an_answer_that_is_made_as_it_is_read_is_waited_for_no_longer(oracle: Oracle) -> None:
-    class Lazy(Oracle):
-        """Looks up each price when it is asked for the next one, and when it is asked how far back it goes."""
-
-        def prices(self, at: datetime) -> Iterator[Price]:  # type: ignore[override]
-            oracle.prices(at)
-            yield Price("token;a", at, Decimal(1))
-
-        @property
-        def history(self) -> timedelta | None:
-            oracle.prices(AT)
-            return timedelta(days=1)
-
-    lazy = Lazy()
-    source = bounded(lazy, 60)
-    assert (source.prices(AT), source.history) == ([Price("token;a", AT, Decimal(1))], timedelta(days=1))
-    oracle.is_stuck = True
-    source = bounded(lazy, 0.1)
-    with pytest.raises(SourceError, match="prices"):
-        source.prices(AT)
-    with pytest.raises(SourceError, match="history"):
-        source.history  # noqa: B018
-
-
 def test_a_source_that_does_not_close_keeps_nobody(oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("analytics_service.sources.calls._LAST_SECONDS", 0.05)
     source = bounded(oracle, 60)
@@ -174,25 +148,6 @@ def test_a_process_ends_while_a_call_hangs() -> None:
     assert "oracle has taken more than 0.1 s for prices." in ended.stderr
 
 
-@pytest.mark.parametrize("may_hang", [True, False])
-def test_only_a_source_that_may_hang_is_called_in_another_thread(
-    may_hang: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Handing each call to a thread costs more than most answers of a source that only computes."""
-    callers: list[threading.Thread] = []
-
-    def assets(source: SimulatedSource, at: datetime) -> list[Asset]:
-        callers.append(threading.current_thread())
-        return []
-
-    monkeypatch.setattr(SimulatedSource, "may_hang", may_hang)
-    monkeypatch.setattr(SimulatedSource, "assets", assets)
-    source = open_source("simulated", Settings(), FakeStore())
-    assert source is not None
-    assert (source.assets(AT), source.may_hang) == ([], may_hang)
-    assert (callers[0] is not threading.current_thread()) == may_hang
-
-
 def test_a_source_that_does_not_open_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
 
@@ -203,11 +158,3 @@ def test_a_source_that_does_not_open_is_an_error(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(SourceError, match=r"simulated has taken more than 1 s for opening\."):
         open_source("simulated", replace(Settings(), source_timeout=1), FakeStore())
     go_on.set()
-
-
-def test_a_source_learns_that_the_process_is_about_to_end(oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may have pauses of its own."""
-    told: list[str] = []
-    monkeypatch.setattr(oracle, "hurry", lambda: told.append("hurry"), raising=False)
-    bounded(oracle, 60).hurry()
-    assert told == ["hurry"]

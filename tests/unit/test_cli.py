@@ -1,8 +1,5 @@
 """The command line: what it accepts, and what it says about everything else."""
 
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +10,6 @@ from click.testing import CliRunner, Result
 
 from analytics_service.cli.main import cli
 from analytics_service.cli.options import parse_duration, time_option
-from analytics_service.cli.signals import quiet_interrupt
 from analytics_service.config.settings import Settings, table
 from analytics_service.history.times import Edge
 from analytics_service.http.api_keys import digest, read_keys
@@ -54,19 +50,6 @@ def test_every_option_says_what_it_does() -> None:
         (path, option) for path, command in commands() for option in command.params if isinstance(option, click.Option)
     ]
     assert [(path, option.name) for path, option in options if not option.help] == []
-
-
-def test_what_takes_long_to_import_is_not_before_it_is_needed() -> None:
-    """The later modules may need what the earlier ones do not."""
-    asked = "import sys\n"
-    for module, unused in (
-        ("cli.main", "polars"),
-        ("cli.context", "httpx"),
-        ("app", "httpx"),
-    ):
-        asked += f"import analytics_service.{module}\nprint({module!r}, {unused!r} in sys.modules)\n"
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["cli.main False", "cli.context False", "app False"]
 
 
 @pytest.mark.parametrize(
@@ -124,14 +107,6 @@ def test_a_call_that_cannot_work_exits_with_2_and_says_why(arguments: list[str],
     assert "Traceback" not in result.output
 
 
-def test_a_malformed_setting_is_one_line_and_exit_code_2() -> None:
-    result = run("status", ANALYTICS_WORKERS="many")
-    assert result.exit_code == 2
-    assert result.stderr == (
-        "Error: ANALYTICS_WORKERS='many' is not usable: it must be a whole number from 1 to 512.\n"
-    )
-
-
 def test_settings_lists_every_setting_but_hides_secrets() -> None:
     secrets = {"ANALYTICS_CLICKHOUSE_PASSWORD": "a secret", "ANALYTICS_UPSTREAM_KEY": "s3cret"}
     environ = {"ANALYTICS_TZ": "Europe/London", **secrets}
@@ -148,13 +123,6 @@ def test_settings_lists_every_setting_but_hides_secrets() -> None:
         assert f"{variable}=(hidden)" in result.output
         assert secret not in result.output
         assert secret not in repr(Settings.from_environment(secrets))
-
-
-def test_settings_are_listed_even_if_one_is_wrong() -> None:
-    result = run("settings", ANALYTICS_WORKER="4")
-    assert result.exit_code == 2
-    assert "ANALYTICS_WORKERS=2\n" in result.stdout
-    assert "Did you mean ANALYTICS_WORKERS?" in result.stderr
 
 
 def test_status_without_a_running_clickhouse_says_how_to_start_one(tmp_path: Path) -> None:
@@ -208,20 +176,6 @@ def test_keys_are_added_listed_and_removed(tmp_path: Path) -> None:
     assert run("keys", "list", **environ).output == "bob\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("add", "alice"), "Error: Name the file of API keys with --file or ANALYTICS_API_KEYS_FILE.\n"),
-        (("list", "--file", "missing.txt"), "The file of API keys missing.txt cannot be read"),
-        (("add", "a b", "--file", "missing.txt"), "Error: The name of a key must be 1 to 64 letters, digits and . _ -"),
-    ],
-)
-def test_a_command_for_keys_that_cannot_work_says_why(arguments: tuple[str, ...], message: str) -> None:
-    result = run("keys", *arguments)
-    assert result.exit_code == 2
-    assert message in result.output
-
-
 @pytest.mark.parametrize("command", ["up", "serve"])
 def test_a_service_whose_file_of_keys_is_missing_does_not_start(command: str, tmp_path: Path) -> None:
     data = str(tmp_path / "data")
@@ -252,34 +206,8 @@ def test_an_import_shows_what_it_understood_before_it_writes(tmp_path: Path) -> 
     assert (refused.exit_code, "--asset SYMBOL" in refused.output) == (2, True)
 
 
-@pytest.mark.parametrize(("error", "is_told"), [(KeyboardInterrupt, False), (ValueError, True)])
-def test_a_thread_that_ctrl_c_ends_prints_no_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: type[BaseException], is_told: bool
-) -> None:
-    def die() -> None:
-        raise error
-
-    monkeypatch.setattr(threading, "excepthook", quiet_interrupt)
-    (thread := threading.Thread(target=die)).start()
-    thread.join()
-    assert ("Traceback" in capsys.readouterr().err) is is_told
-
-
-def test_the_help_of_an_import_is_a_screen() -> None:
-    assert len(run("import", "price", "--help").output.splitlines()) <= 30
-
-
 def test_the_embedded_server_has_a_researcher_already(tmp_path: Path) -> None:
     result = run("migrate", "--researcher", "alice", "--data-dir", str(tmp_path))
     assert result.exit_code == 2
     assert "--researcher is for a server of your own, which ANALYTICS_CLICKHOUSE_URL names." in result.output
     assert not any(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    "command", ["status", "migrate", "jobs once prices --source simulated", "export price --out x"]
-)
-def test_a_data_folder_that_is_a_file_is_wrong_use(tmp_path: Path, command: str) -> None:
-    (tmp_path / "data").touch()
-    result = run(*command.split(), ANALYTICS_DATA_DIR=str(tmp_path / "data"))
-    assert (result.exit_code, str(tmp_path / "data") in result.stderr) == (2, True)

@@ -11,10 +11,9 @@ import pytest
 import urllib3
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import DatabaseError
-from clickhouse_connect.driver.httputil import all_managers
 from urllib3.exceptions import ReadTimeoutError
 
-from analytics_service.clickhouse.client import connect, pools_for
+from analytics_service.clickhouse.client import pools_for
 from analytics_service.clickhouse.cluster import Cluster
 from analytics_service.clickhouse.connection import Store
 from analytics_service.concurrency import deadline, in_thread
@@ -96,16 +95,6 @@ def test_what_fails_for_a_while_may_be_tried_again(code: int, reason: str, messa
     with pytest.raises(StoreUnavailable, match=message) as caught:
         store.query("read_owner")
     assert type(caught.value) is StoreUnavailable
-
-
-def test_the_driver_keeps_no_connections_of_attempts_to_connect() -> None:
-    """There is one each second while ClickHouse is away, and one that a thread makes at exit would break that."""
-    before = {*all_managers}
-    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    with pytest.raises(StoreUnavailable):
-        connect(settings := Settings(clickhouse_url=url), pools_for(settings))
-    assert {*all_managers} == before
 
 
 def test_a_server_may_take_rows_more_slowly_than_a_connection() -> None:

@@ -45,13 +45,6 @@ def test_the_holder_of_a_folder_may_be_of_another_version(folder: DataFolder) ->
         assert folder.holder() == FolderHolder(7, "up", str(said.get("bind", "")))
 
 
-def test_ports_are_kept_when_a_start_fails_for_another_reason(server: EmbeddedServer, folder: DataFolder) -> None:
-    printed(folder, "Cannot open users.xml")
-    first = configured_port(folder.server)
-    assert not server.adapt()
-    assert configured_port(folder.server) == first
-
-
 def test_a_server_has_the_ports_of_the_settings_or_says_which_is_taken(folder: DataFolder) -> None:
     lock, port = folder.lock("pytest"), free_port()
     assert lock is not None
@@ -111,13 +104,3 @@ def test_an_end_is_explained_by_what_was_printed_and_by_its_code(
     printed(folder, *lines)
     logs = "" if code == UNUSABLE else f" Its logs are in {folder.server}."
     assert server.explain(code) == f"The embedded ClickHouse {reason}{logs}"
-
-
-def test_files_that_have_not_changed_are_not_written_again(server: EmbeddedServer, folder: DataFolder) -> None:
-    """A disk that is full is no reason not to start."""
-    before = {path: path.stat().st_ino for path in folder.server.iterdir()}
-    EmbeddedServer(folder, -1, Settings())
-    assert {path: path.stat().st_ino for path in folder.server.iterdir()} == before
-    (folder.server / "users.xml").write_text("")
-    EmbeddedServer(folder, -1, Settings())
-    assert (folder.server / "users.xml").read_text()

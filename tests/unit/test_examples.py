@@ -20,7 +20,6 @@ from tests.unit.test_cli import run
 _PACKAGE = Path(analytics_service.__file__).parent
 # The modules that declare metrics.
 _DECLARING = ("http/instruments.py", "resources/metrics.py")
-BOARDS = ("grafana", "grafana-http")
 # What Prometheus appends to the names of counters and histograms.
 _SUFFIX = re.compile(r"_(total|bucket|count|sum)$")
 _NAME = re.compile(r"\banalytics_[a-z_]+")
@@ -57,19 +56,6 @@ def test_all_alerts_say_what_is_wrong_and_what_to_do(name: str, begin: str) -> N
     for alert in alerts:
         assert re.search(r"severity: (critical|warning)\b", alert)
         assert all(f"{part}: " in alert for part in ("summary", "description"))
-
-
-@pytest.mark.parametrize("name", BOARDS)
-def test_the_panels_of_a_dashboard_lie_side_by_side_and_use_its_data_source(name: str) -> None:
-    taken: set[tuple[int, int]] = set()
-    for panel in panels(name):
-        assert panel["datasource"]["uid"] == "${datasource}"
-        at = panel["gridPos"]
-        cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
-        assert taken.isdisjoint(cells)
-        assert max(x for x, _ in cells) < 24
-        taken |= cells
-    assert len({panel["id"] for panel in panels(name)}) == len(panels(name))
 
 
 @pytest.mark.parametrize("name", ["prometheus-rules", "grafana-http"])

@@ -235,21 +235,6 @@ def test_the_symbol_may_be_in_the_name_of_a_file(tmp_path: Path, name: str, patt
     assert rows_of(content) == [(symbol, DAY1, D(1))]
 
 
-@pytest.mark.parametrize(
-    ("name", "pattern", "message"),
-    [
-        ("a-b-c.csv", "SYMBOL-*.csv", r"SYMBOL-\*.csv may find a or a-b in the name of"),
-        ("abc.csv", "SYMBOL-*.csv", r"SYMBOL-\*.csv finds no symbol in the name of"),
-        ("btc-eur.csv", "SYMBOL.csv", "'btc-eur' is btc in eur, not in USD"),
-    ],
-)
-def test_a_name_that_does_not_say_one_asset_in_usd_is_refused(
-    tmp_path: Path, name: str, pattern: str, message: str
-) -> None:
-    with pytest.raises(UserError, match=message):
-        loaded(written(tmp_path, "time,value\n2024-01-01,1\n", name), symbol_from=pattern)
-
-
 def test_bad_rows_are_counted_and_the_first_are_shown_if_they_may_be_left_out(tmp_path: Path) -> None:
     path = written(
         tmp_path, HEAD + "2024-01-01,A,1\n" + "".join(f"2024-01-02,A,bad{n}\n" for n in range(7)) + "2024-01-03,A,\n"
@@ -273,29 +258,6 @@ def test_typed_files_are_read_as_text_files_are(tmp_path: Path, suffix: str) -> 
         suffix
     ](path)
     assert rows_of(loaded(path)) == [("A", DAY1, D("0.1")), ("A", DAY2, D("1e-7"))]
-
-
-def test_a_later_batch_names_no_other_asset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("analytics_service.importing.readers._ROWS", 1)
-    path = tmp_path / "file.parquet"
-    rows = {"time": ["2024-01-01", "2024-01-02"], "pair": ["A", "B"], "value": ["1", "2"]}
-    pl.DataFrame(rows).write_parquet(path)
-    with pytest.raises(UserError, match="'B' differs from the asset 'A' of earlier rows"):
-        loaded(path, asset="A")
-
-
-def test_times_that_a_type_has_rounded_are_refused(tmp_path: Path) -> None:
-    pl.DataFrame({"time": [1704067200.0], "value": [1.0]}, {"time": pl.Float32, "value": pl.Float64}).write_parquet(
-        tmp_path / "a.parquet"
-    )
-    with pytest.raises(UserError, match="column time: has 32-bit floats, in which times are rounded"):
-        loaded(tmp_path / "a.parquet", asset="A")
-
-
-def test_a_format_with_the_name_of_a_zone_is_refused() -> None:
-    """Polars reads EST, and takes the time for UTC."""
-    with pytest.raises(ValueError, match="must not have %Z"):
-        parse_format("%Y-%m-%d %H:%M:%S %Z")
 
 
 def test_the_later_file_wins_and_a_disagreement_names_both(tmp_path: Path) -> None:
@@ -370,13 +332,9 @@ def test_any_text_is_imported_or_refused(
     )
 
 
-def test_an_interval_has_a_number_and_a_unit() -> None:
-    for text in ("0h", "1", "h", "1y", "-1h", "1.5h"):
-        with pytest.raises(ValueError, match="must be a whole number followed by s, min, h, d, w or mo"):
-            parse_interval(text)
-
-
-@pytest.mark.parametrize("text", ["%Y-%m", "%H:%M", "none", "%Q"])
-def test_a_format_names_a_day(text: str) -> None:
-    with pytest.raises(ValueError, match="must be a format of strptime that names a day"):
-        parse_format(text)
+def test_times_that_a_type_has_rounded_are_refused(tmp_path: Path) -> None:
+    pl.DataFrame({"time": [1704067200.0], "value": [1.0]}, {"time": pl.Float32, "value": pl.Float64}).write_parquet(
+        tmp_path / "a.parquet"
+    )
+    with pytest.raises(UserError, match="column time: has 32-bit floats, in which times are rounded"):
+        loaded(tmp_path / "a.parquet", asset="A")

@@ -2,7 +2,6 @@
 
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 
 import falcon.testing
 import pytest
@@ -14,7 +13,6 @@ from analytics_service.config.settings import Settings
 from analytics_service.errors import StoreUnavailable
 from analytics_service.http.errors import OWN_REQUEST
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Instruments
-from analytics_service.server.metrics_folder import child_exit, on_exit, pre_fork
 from tests.doubles import LOCAL
 from tests.samples import samples
 
@@ -99,30 +97,6 @@ def test_values_of_all_processes_add_up(several_processes: pytest.MonkeyPatch, t
         assert [shown[f"analytics_job_seconds_{one},prices"] for one in ("count", "sum")] == [1, 70]
 
 
-def test_a_process_in_the_place_of_another_goes_on_with_its_counters_but_not_with_its_memory(
-    several_processes: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    folder, arbiter = tmp_path, SimpleNamespace(metrics_folder=str(tmp_path))
-    before = writer(several_processes, folder, "0")
-    before.answered("/x", 200, 0.5, 10, None)
-    before.memory("history")(100)
-    child_exit(arbiter, SimpleNamespace(pid=10, metrics_slot=0))
-    after = writer(several_processes, folder, "0")
-    after.answered("/x", 200, 0.5, 10, None)
-    values = measured(after)
-    assert values["analytics_request_seconds_count,/x,200"] == 2
-    assert "analytics_memory_bytes,history" not in values
-    on_exit(arbiter)
-    assert not folder.exists()
-
-
-def test_a_file_that_was_just_made_is_passed_over(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    own = writer(several_processes, tmp_path, "0")
-    own.answered("/x", 200, 0.5, 10, None)
-    (tmp_path / "histogram_1.db").touch()
-    assert measured(own)["analytics_request_seconds_count,/x,200"] == 1
-
-
 def test_the_scheduler_has_a_folder_of_its_own(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
     workers, jobs = tmp_path / "workers", tmp_path / "jobs"
     workers.mkdir()
@@ -131,16 +105,3 @@ def test_the_scheduler_has_a_folder_of_its_own(several_processes: pytest.MonkeyP
     scheduler.job("prices", "done", 1.0)
     several_processes.setenv(JOBS_FOLDER, str(jobs))
     assert measured(writer(several_processes, workers, "0"))["analytics_job_runs_total,prices,done"] == 1
-
-
-def test_a_worker_takes_the_first_free_place() -> None:
-    arbiter = SimpleNamespace(WORKERS={})
-
-    def place_of(pid: int) -> int:
-        arbiter.WORKERS[pid] = SimpleNamespace(pid=pid)
-        pre_fork(arbiter, arbiter.WORKERS[pid])
-        return int(arbiter.WORKERS[pid].metrics_slot)
-
-    assert [place_of(pid) for pid in (10, 11, 12)] == [0, 1, 2]
-    del arbiter.WORKERS[11]
-    assert place_of(13) == 1

@@ -1,12 +1,9 @@
 """Portfolios of an address, with the round numbers of the small protocol worked out by hand."""
 
 from dataclasses import replace
-from datetime import timedelta
 from decimal import Decimal
-from typing import Any
 
 from analytics_service.market.account_health import INFINITE
-from analytics_service.market.markets import Market
 from analytics_service.market.portfolio import (
     AccountClaim,
     AssetPosition,
@@ -16,7 +13,7 @@ from analytics_service.market.portfolio import (
     SplitAmount,
     unlocks_at,
 )
-from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Stake, Unbonding
+from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position
 from analytics_service.market.ptoken import UnlockAmounts
 from analytics_service.market.receipts import LenderClaim
 from tests.unit.small_protocol import (
@@ -24,13 +21,11 @@ from tests.unit.small_protocol import (
     CONTEXT,
     HEL,
     HEL_MARKET,
-    MARKETS,
     ORB,
     ORB_MARKET,
     POSITION,
     PTK,
     USDT,
-    arrangement,
     rate,
 )
 
@@ -40,14 +35,6 @@ PORTFOLIO = Portfolio(POSITION, CONTEXT)
 # 100 of 800 million shares of 880 USDT; 0.03 * 10^18 of 20 * 10^18 shares of 30 HEL.
 USDT_DEBT = Debt(USDT, 110_000_000, 100_000_000, rate("0.1"))
 HEL_DEBT = Debt(HEL, 45 * 10**15, 3 * 10**16, rate("0.3"))
-
-
-def test_shares_represent_their_part_of_the_balance() -> None:
-    totals = PORTFOLIO.accounts[0].totals
-    # 40 of 400 million shares of 500 ORB.
-    assert totals.collaterals == (Collateral(ORB, 50_000_000, 40_000_000, POSITION.accounts[0].collaterals[0]),)
-    assert totals.debts == (USDT_DEBT,)
-    assert totals.debts_net_rate == rate("0.1")
 
 
 def test_the_net_rate_of_debts_is_weighted_by_the_value_of_what_is_owed() -> None:
@@ -78,20 +65,6 @@ def test_health_is_secured_value_over_debt_plus_a_boost_for_staking() -> None:
     assert health.result == D("2.811272727272727273")
 
 
-class OneMarket(dict[str, Market]):
-    """Markets that refuse to be asked for any but one."""
-
-    def get(self, key: str, default: Any = None) -> Any:
-        assert key == ORB, f"market of {key}"
-        return super().get(key, default)
-
-
-def test_the_health_of_an_account_is_worked_out_without_the_other_accounts() -> None:
-    accounts = (Account(0, (Holding(ORB, 40_000_000),)), Account(1, (), (Holding(USDT, 1),)))
-    context = replace(CONTEXT, markets=OneMarket(MARKETS))
-    assert Portfolio(Position("a", accounts), context).accounts[0].health.result == INFINITE
-
-
 def test_health_divides_values_that_are_not_rounded() -> None:
     """A token of 18 decimals at 0.7 USD: 7 units secure 3.675E-18 USD at 75 %, and 3 units are a debt of 2.1E-18 USD.
 
@@ -103,13 +76,6 @@ def test_health_divides_values_that_are_not_rounded() -> None:
     accounts = (Account(0, (Holding(HEL, 6),), (Holding(HEL, 2),)),)
     health = Portfolio(Position("a", accounts), context).accounts[0].health
     assert (health.base, health.boost, health.result) == (D("1.75"), D(0), D("1.75"))
-
-
-def test_own_liquidation_ltvs_of_collateral_count_instead_of_the_market_s() -> None:
-    """50 ORB at 8 USD secure 372 USD at 93 %, and 20 ORB 120 at the market's 75 %, of a debt of 110 USD."""
-    held = (Holding(ORB, 40_000_000, D("0.9"), D("0.93")), Holding(ORB, 16_000_000))
-    account = Account(0, held, (Holding(USDT, 100_000_000),))
-    assert Portfolio(Position("a", (account,)), CONTEXT).accounts[0].health.base == D("4.472727272727272727")
 
 
 def test_receipts_are_converted_to_the_lent_asset_at_its_own_redemption_ratio() -> None:
@@ -190,54 +156,10 @@ def test_collateral_that_never_had_a_price_is_worth_nothing_but_such_a_debt_is_u
     assert Portfolio(POSITION, without[USDT]).accounts[0].health.result is None
 
 
-def test_a_wallet_is_worth_the_balances_of_known_assets() -> None:
-    """1,234.5 USDT, and 7 of an asset that the service does not know."""
-    assert PORTFOLIO.wallet_value == D("1234.5")
-
-
-def test_stakes_count_for_their_own_account_with_the_weight_of_their_pool() -> None:
-    """2 PTK with weight 1 and 3 with weight 2 count as 8 PTK at 0.42 USD; a pool that is not listed adds nothing."""
-    stakes = tuple(
-        Stake(pool, account, amount, False, None, D(0))
-        for pool, account, amount in ((0, 0, 2_000_000), (1, 0, 3_000_000), (1, 2, 9_000_000), (7, 0, 9_000_000))
-    )
-    assert Portfolio(Position("a", (Account(0),), stakes=stakes), CONTEXT).accounts[0].values.staked == D("3.36")
-
-
 def test_staking_lists_only_pools_with_a_stake() -> None:
     staking = PORTFOLIO.staking
     assert (staking.asset_id, staking.bonding_sum, staking.unbonding_sum) == (PTK, 100_000_000, 2_000_000)
     assert [(pool.pool.index, pool.amount_sum) for pool in staking.pools] == [(1, 100_000_000)]
-
-
-def test_a_stake_in_a_pool_that_the_token_does_not_list_counts_in_the_sum() -> None:
-    staking = Portfolio(Position("a", stakes=(Stake(9, 0, 5, True, None, D(0)),)), CONTEXT).staking
-    assert (staking.bonding_sum, staking.pools) == (5, [])
-
-
-def test_unbondings_are_in_the_order_in_which_they_unlock() -> None:
-    last, first, second = (Unbonding(n, AT + timedelta(days=days)) for n, days in ((1, 9), (7, 1), (8, 1)))
-    found = Portfolio(replace(POSITION, unbondings=(last, second, first)), CONTEXT)
-    assert found.staking.unbondings == [first, second, last]
-
-
-def test_unlock_amounts_are_those_at_the_given_instant() -> None:
-    unlocks = unlocks_at([arrangement()], PTK, AT)
-    expected = UnlockAmounts(
-        amount=1_000_000_000,
-        claimed=50_000_000,
-        claimable=150_000_000,
-        unlocked=200_000_000,
-        locked=800_000_000,
-    )
-    assert (unlocks.arrangements[0].amounts, unlocks.totals) == (expected, expected)
-
-
-def test_the_last_claim_is_the_latest_over_all_arrangements() -> None:
-    earlier = arrangement(last_claimed_at=AT - timedelta(days=1))
-    never = arrangement(last_claimed_at=None)
-    assert unlocks_at([earlier, arrangement(), never], PTK, AT).last_claimed_at == AT
-    assert unlocks_at([never], PTK, AT).last_claimed_at is None
 
 
 def test_the_same_position_asset_by_asset_names_the_accounts_that_have_each_asset() -> None:

@@ -1,6 +1,5 @@
 """Claims behind shares, health of accounts, and addresses."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -9,38 +8,17 @@ from bech32 import bech32_encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics_service.market.account_health import Health, account_health
 from analytics_service.market.assets import bech32_address, parse_address
 from analytics_service.market.markets import (
-    CollateralConfig,
-    CollateralMarket,
     DebtConfig,
     DebtMarket,
-    GlobalConfig,
-    Market,
 )
-from analytics_service.market.positions import Holding
-from analytics_service.market.receipts import LenderClaim, claim_totals, claims_of, principal_of
+from analytics_service.market.receipts import principal_of
 
 D = Decimal
 HALF = D("0.5")
-COLLATERAL = CollateralConfig(True, HALF, HALF, None, HALF, HALF)
 DEBT = DebtConfig(True, None, HALF, HALF)
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
-CONFIG = GlobalConfig(
-    time_window_nanos=1,
-    partial_liquidation_threshold=D(100),
-    target_liquidation_health=D("1.1"),
-    liquidation_fee=HALF,
-    flash_loans_enabled=True,
-    flash_loan_fee=HALF,
-    staking_health_modifier=D("0.1"),
-    stake_collateral_ratio=D("0.05"),
-    stake_flash_loan_ratio=HALF,
-    dynamic_discount_width=HALF,
-    hnative="native;a",
-    ptoken="native;p",
-)
 
 
 def debt_market(balance: int, shares: int) -> DebtMarket:
@@ -66,42 +44,6 @@ def test_all_accounts_together_never_owe_more_than_the_balance(shares: list[int]
     owed = sum(principal_of(part, market) for part in shares)
     assert owed <= balance
     assert market.shares == 0 or owed > balance - len(shares)
-
-
-def test_collateral_and_debt_claims_come_from_their_own_market() -> None:
-    market = Market("a", None, CollateralMarket(COLLATERAL, 40, 40), debt_market(30, 20))
-    holdings = (Holding("a", 10), Holding("gone", 7))
-    assert claims_of(holdings, {"a": market}, "collateral") == (LenderClaim("a", 10, 10), LenderClaim("gone", 0, 7))
-    assert claims_of(holdings, {"a": market}, "debt") == (LenderClaim("a", 15, 10), LenderClaim("gone", 0, 7))
-
-
-def test_claim_totals_are_sums_by_asset_in_order_of_id() -> None:
-    claims = [LenderClaim("b", 1, 2), LenderClaim("a", 10, 20), LenderClaim("b", 100, 200)]
-    assert claim_totals(claims) == (LenderClaim("a", 10, 20), LenderClaim("b", 101, 202))
-
-
-@pytest.mark.parametrize(
-    ("collaterals", "debt", "staked", "base", "boost"),
-    [
-        # (1000 * 0.8 + 500 * 0.6) / 400. The full boost of 0.1 takes 5 % of 1500 = 75 USD; 30 USD are 0.4 of it.
-        ([(D(1000), D("0.8")), (D(500), D("0.6"))], D(400), D(30), "2.75", "0.04"),
-        ([(D(100), HALF)], D(50), D(0), "1", "0"),
-        ([(D(100), HALF)], D(50), D(5), "1", "0.1"),
-        ([(D(100), HALF)], D(50), D(1000), "1", "0.1"),
-        ([(D(100), HALF)], D(0), D(50), "Infinity", "0"),
-        ([], D(10), D(50), "0", "0"),
-    ],
-)
-def test_health_is_secured_value_over_debt_plus_the_boost_of_the_stake(
-    collaterals: list[tuple[Decimal, Decimal]], debt: Decimal, staked: Decimal, base: str, boost: str
-) -> None:
-    health = account_health(collaterals, debt, staked, CONFIG)
-    assert (health, health.result) == (Health(D(base), D(boost)), D(base) + D(boost))
-
-
-def test_the_boost_is_full_if_no_stake_is_required() -> None:
-    free = replace(CONFIG, stake_collateral_ratio=D(0))
-    assert account_health([(D(100), HALF)], D(60), D(0), free).boost == D("0.1")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from analytics_service.market.ptoken import (
     UnlockAmounts,
     unlock_amounts,
     unlock_groups,
-    unlock_totals,
     unlocked_at,
 )
 
@@ -157,23 +156,6 @@ def test_each_amount_counts_the_units_that_have_this_fate(arrangement: Arrangeme
     fates = Counter(fate(unit, arrangement, at) for unit in range(1, arrangement.amount + 1))
     amounts = unlock_amounts(arrangement, at)
     assert {name: getattr(amounts, name) for name in FATES} == {name: fates[name] for name in FATES}
-
-
-@given(arrangements(most=2**256 - 1), _instants)
-def test_claimed_claimable_locked_expired_and_reclaimed_add_up_to_the_amount(
-    arrangement: Arrangement, at: datetime
-) -> None:
-    amounts = unlock_amounts(arrangement, at)
-    parts = [getattr(amounts, name) for name in FATES]
-    assert sum(parts) == amounts.amount == arrangement.amount
-    assert min(parts) >= 0
-    assert amounts.unlocked + amounts.time_locked == arrangement.amount
-
-
-def test_totals_sum_each_amount() -> None:
-    amounts = [UnlockAmounts(1, 2, 3, 4, 5, 6, 7), UnlockAmounts(10, 20, 30, 40, 50, 60, 70)]
-    assert unlock_totals(amounts) == UnlockAmounts(11, 22, 33, 44, 55, 66, 77)
-    assert unlock_totals([]) == UnlockAmounts()
 
 
 def test_groups_sum_arrangements_but_count_each_members_stake_and_holding_once() -> None:

@@ -25,7 +25,7 @@ from analytics_service.market.markets import (
 from analytics_service.market.prices import Price, known_prices, price_change, usd_by_asset
 from analytics_service.market.rates import apy, net_rate
 from analytics_service.market.receipts import origin_equivalent, redemption_ratio, with_receipt_prices
-from analytics_service.market.supply import MarketValues, SupplyPool, Tvl, market_supply, market_values, utilization
+from analytics_service.market.supply import SupplyPool, Tvl, market_supply, utilization
 from analytics_service.store.datasets.observations import price_frame
 from tests.unit.small_protocol import rate
 
@@ -51,10 +51,6 @@ def test_values_are_exact_to_18_decimals_for_amounts_of_256_bits(amount: int, de
     """Python's rationals round half to even as well."""
     exact = Fraction(amount) * Fraction(price) / 10**decimals
     assert Fraction(usd_value(amount, decimals, price)) == Fraction(round(exact * 10**18), 10**18)
-
-
-def test_values_drop_trailing_zeros() -> None:
-    assert usd_value(1_500_000, 6, D("2.000000000000000000")).as_tuple() == D("3").as_tuple()
 
 
 @given(amounts, amounts)
@@ -88,18 +84,6 @@ def test_a_redemption_ratio_is_in_standard_units(
     assert redemption_ratio(market, asset("a", decimals), asset("ra", token_decimals)) == D(ratio)
 
 
-def test_a_receipt_token_that_nobody_has_described_counts_in_units_of_its_asset() -> None:
-    lent, token = asset("a", 6), replace(asset("ra", 0), symbol_denom="")
-    assert redemption_ratio(lend(3, 2), lent, token) == redemption_ratio(lend(3, 2), lent, None) == D("1.5")
-
-
-def test_the_redemption_ratio_is_1_while_there_are_no_receipts() -> None:
-    lent, token = asset("a", 6), asset("ra", 8)
-    assert redemption_ratio(lend(0, 0), lent, token) == 1
-    assert origin_equivalent(512, lend(0, 0), lent, token) == 5
-    assert redemption_ratio(lend(0, 3), lent, token) == 0
-
-
 def test_the_price_of_a_receipt_token_without_an_oracle_price_is_that_of_its_origin_times_the_ratio() -> None:
     assets = {
         definition.id: definition
@@ -128,16 +112,6 @@ def test_a_receipt_token_of_a_receipt_token_costs_what_it_redeems_in_the_end() -
     quoted = {"native;a": D(9), "native;rra": D(12)}
     assert with_receipt_prices(quoted, assets, markets) == {**expected, "native;a": D(9), "native;ra": D(18)}
     assert set(with_receipt_prices({"native;a": None}, assets, markets).values()) == {None}
-
-
-def test_assets_that_are_receipt_tokens_of_each_other_have_no_price() -> None:
-    assets = {
-        definition.id: definition
-        for definition in (asset("a", 6, receipt="native;b"), asset("b", 6, receipt="native;a"))
-    }
-    markets = [Market(asset_id, lend(2, 1), None, None) for asset_id in assets]
-    assert with_receipt_prices({}, assets, markets) == {}
-    assert with_receipt_prices({"native;a": D(3)}, assets, markets) == {"native;a": D(3), "native;b": D(6)}
 
 
 @pytest.mark.parametrize(("lent", "out"), [(10**18 + 1, 1), (1, 10**30)])
@@ -202,18 +176,6 @@ def test_supply_sums_markets_and_separates_receipt_tokens() -> None:
     assert supply.tvl == Tvl(D(20), D(18))
 
 
-def test_the_values_of_a_market_are_none_for_the_parts_that_an_asset_lacks() -> None:
-    """3 denom units of a are 0.3 at 5 USD, 2 shares are 0.2. What has no price or definition has no values."""
-    assets = {definition.id: definition for definition in (asset("a", 1), asset("b", 0))}
-    markets = [
-        Market("native;a", None, CollateralMarket(COLLATERAL, 3, 2), None),
-        Market("native;b", lend(1, 1), None, None),
-        Market("native;unknown", lend(1, 1), None, None),
-    ]
-    values = market_values(markets, assets, {"native;a": D(5), "native;unknown": D(1)})
-    assert values == {"native;a": MarketValues(AssetKind.REGULAR, None, SupplyPool(D("1.5"), D(1)), None)}
-
-
 def test_sums_with_a_price_that_is_not_known_any_more_are_unknown() -> None:
     """An amount of 0 is worth 0; other sums stay. The receipts of b follow it."""
     lent = replace(asset("b", 0), receipt_asset="native;rb")
@@ -264,24 +226,6 @@ def test_the_last_of_several_prices_of_an_asset_counts() -> None:
         "native;a": D("0.000000000000000002"),
         "native;b": D(1),
     }
-
-
-@given(st.lists(st.tuples(amounts, amounts, amounts, prices), max_size=4))
-def test_supply_identities_are_exact(drawn: list[tuple[int, int, int, Decimal]]) -> None:
-    """Even if the sums have more digits than the default decimal context."""
-    assets = [asset(f"a{i}", i, AssetKind.RECEIPT if i % 2 else AssetKind.REGULAR) for i in range(4)]
-    markets = [
-        Market(definition.id, lend(a, 1), CollateralMarket(COLLATERAL, b, b), debt(c, c))
-        for definition, (a, b, c, _) in zip(assets, drawn, strict=False)
-    ]
-    by_id = {definition.id: definition for definition in assets}
-    supply = market_supply(
-        markets, by_id, {market.asset_id: price for market, (*_, price) in zip(markets, drawn, strict=True)}
-    )
-    collateral, exact = supply.borrow_collateral, Fraction
-    assert exact(collateral.total.balance) == exact(collateral.non_receipt.balance) + exact(collateral.receipt.balance)
-    assert exact(supply.tvl.tvl) == exact(collateral.non_receipt.balance) + exact(supply.lend.principal)
-    assert exact(supply.tvl.net_tvl) == exact(supply.tvl.tvl) - exact(supply.borrow_debt.balance)
 
 
 @pytest.mark.parametrize("apr", ["-1", "-0.005", "0", "0.000000000000000001", "0.0432", "100"])

@@ -1,15 +1,13 @@
 """A user position in responses, with the round numbers of the small protocol worked out by hand."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
-from analytics_service.market.portfolio import Portfolio, Unlocks
+from analytics_service.market.portfolio import Unlocks
 from analytics_service.market.ptoken import unlock_amounts, unlock_groups
 from analytics_service.present.positions import USER_POSITION
 from analytics_service.present.ptoken import UNLOCKS_DISTRIBUTION, USER_UNLOCKS, UnlocksDistribution
-from analytics_service.present.shapes import Flags
 from tests.unit.rendering import USER, rendered
-from tests.unit.small_protocol import AT, CONTEXT, POSITION, PTK, USDT, arrangement
+from tests.unit.small_protocol import AT, PTK, arrangement
 
 
 def test_a_borrow_account_and_one_without_debt() -> None:
@@ -41,14 +39,6 @@ def test_a_borrow_account_and_one_without_debt() -> None:
     }
 
 
-def test_the_mean_of_rates_of_which_one_has_an_unknown_weight_is_null() -> None:
-    portfolio = Portfolio(POSITION, replace(CONTEXT, prices={**CONTEXT.prices, USDT: None}))
-    user = SimpleNamespace(portfolio=portfolio, unlocks=USER.unlocks)
-    markets = rendered(USER_POSITION, user)["markets"]
-    nothing = {"apr": None, "apy": None, "extra": {"text": {"apr": "N/A", "apy": "N/A"}}}
-    assert markets["lend"]["net_rate"] == markets["borrow"]["totals"]["debts_net_rate"] == nothing
-
-
 def test_lent_amounts_are_shown_in_receipt_tokens_and_in_the_asset() -> None:
     _, pool = rendered(USER_POSITION, USER)["markets"]["lend"]["asset_pools"]
     assert pool["receipt_amounts"]["total"] == "15000000"
@@ -67,38 +57,6 @@ def test_lent_amounts_are_shown_in_receipt_tokens_and_in_the_asset() -> None:
         "collateralized": "6000000",
         "total": "18000000",
         "extra": {"text": {"held": "12.00 USDT", "collateralized": "6.00 USDT", "total": "18.00 USDT"}},
-    }
-
-
-def test_wallet_balances_of_known_and_unknown_assets() -> None:
-    wallets = rendered(USER_POSITION, USER)["wallets"]
-    known, unknown = (balance["values"] for balance in wallets["balances"])
-    assert (known["kind"], known["amount"], known["amount_scaled"]) == ("known", "1234500000", "1234.5")
-    assert known["extra"]["text"] == {"amount": "1,234.50 USDT"}
-    assert wallets["balances"][1]["asset"] == {"id": "native;mystery", "group": "native", "group_key": "mystery"}
-    assert unknown == {"kind": "unknown", "amount": "7"}
-    assert (wallets["total_value"], wallets["extra"]["text"]) == ("1234.5", {"total_value": "$1,234.50"})
-
-
-def test_the_value_of_a_wallet_is_null_unless_values_are_requested() -> None:
-    wallets = rendered(USER_POSITION, USER, Flags(text=True))["wallets"]
-    assert (wallets["total_value"], wallets["extra"]["text"]) == (None, {"total_value": "N/A"})
-
-
-def test_staking() -> None:
-    staking = rendered(USER_POSITION, USER)["ptoken"]["staking"]
-    (pool,) = staking["pools"]
-    (stake,) = pool["contents"]
-    assert (pool["common"]["index"], pool["amount_sum"]) == (1, "100000000")
-    assert (stake["account_index"], stake["cascade"], stake["transition_at"]) == (0, True, None)
-    assert stake["extra"]["text"] == {"amount": "100.00 PTK", "transition_at": "N/A"}
-    (unbonding,) = staking["unbonding"]["contents"]
-    assert unbonding["unlock_at"] == "2025-03-15T00:00:00Z"
-    assert staking["extra"]["text"] == {
-        "bonding_sum": "100.00 PTK",
-        "unclaimed": "1.00 PTK",
-        "claimable_rewards": "0.50 PTK",
-        "claimable_unbonding": "0.00 PTK",
     }
 
 

@@ -18,7 +18,6 @@ from analytics_service.present.assets import ASSET_INFO, PRICED_ASSET, PricedAss
 from analytics_service.present.json_schema import Components, schema_of
 from analytics_service.present.markets import (
     COLLATERAL_LOOKUP,
-    COLLATERAL_MARKET,
     DEBT_LOOKUP,
     GLOBAL_CONFIG,
     LEND_LOOKUP,
@@ -41,12 +40,11 @@ from analytics_service.present.ptoken import (
     UNLOCKS_DISTRIBUTION,
     UnlocksDistribution,
 )
-from analytics_service.present.renderings import AMOUNT
-from analytics_service.present.shapes import Field, Flags, Many, Node, Scope, Shape
+from analytics_service.present.shapes import Flags, Many, Node
 from analytics_service.present.status import STATUS
 from analytics_service.state.health import Dataset, Status
 from analytics_service.store.datasets.sums import Loans
-from tests.unit.rendering import ALL, EMPTY_USER, USER, rendered
+from tests.unit.rendering import EMPTY_USER, USER, rendered
 from tests.unit.small_protocol import (
     ASSETS,
     AT,
@@ -179,29 +177,6 @@ def test_variants_are_null_unless_requested() -> None:
     assert group["extra"] == {"text": None, "percent": None, "value": None}
 
 
-def test_texts_of_values_and_fractions_need_both_flags() -> None:
-    def extra(flags: Flags) -> Any:
-        distribution = rendered(UNLOCKS_DISTRIBUTION, UnlocksDistribution(PTK, (GROUP,)), flags)
-        return distribution["groups"][0]["extra"]
-
-    assert extra(Flags(value=True))["value"]["extra"] == {"text": None}
-    assert extra(Flags(percent=True))["percent"]["extra"] == {"text": None}
-    assert extra(Flags(text=True))["value"] is extra(Flags(text=True))["percent"] is None
-    assert extra(ALL)["value"]["extra"]["text"]["amount"] == "$420.00"
-    assert extra(ALL)["percent"]["extra"]["text"]["amount_locked"] == "80.00%"
-
-
-def test_a_missing_cap_is_null_and_has_no_value() -> None:
-    config = rendered(COLLATERAL_MARKET, ORB_MARKET)["config"]
-    assert config["collateral_cap"] is None
-    assert config["extra"]["text"]["collateral_cap"] == "N/A"
-    assert config["extra"]["value"] == {
-        "collateral_cap": None,
-        "price": "8",
-        "extra": {"text": {"collateral_cap": "N/A", "price": "$8.00"}},
-    }
-
-
 def test_an_asset_without_a_price_has_null_values() -> None:
     state = rendered(LEND_MARKET, USDT_MARKET, prices={})["state"]
     assert state["extra"]["value"] == {
@@ -268,48 +243,6 @@ def test_supply_and_tvl() -> None:
     assert supply["tvl"] == {"tvl": "505200", "net_tvl": "444320", "extra": {"text": texts}}
 
 
-def test_a_merged_market_is_null_where_the_asset_has_no_market() -> None:
-    merged = rendered(MERGED_MARKET, ORB_MARKET)
-    assert (merged["lend"], merged["borrow_debt"]) == (None, None)
-    assert set(merged["borrow_collateral"]) == {"config", "state"}
-
-
-def test_texts_of_the_global_config() -> None:
-    assert rendered(GLOBAL_CONFIG, CONFIG)["extra"]["text"] == {
-        "flash_loan_fee": "0.09%",
-        "liquidation_fee": "1.00%",
-        "stake_collateral_ratio": "50.00%",
-        "stake_flash_loan_ratio": "25.00%",
-        "staking_health_modifier": "20.00%",
-        "time_window_nanos": "1 minute 30 seconds",
-    }
-
-
-def test_staking_pools() -> None:
-    pools = rendered(PTOKEN_STAKING, PTOKEN)["pools"]
-    assert [pool["extra"]["text"] for pool in pools] == [
-        {"index": "0", "duration": "14 days"},
-        {"index": "1", "duration": "1 year"},
-    ]
-    assert pools[1] == {
-        "index": 1,
-        "duration": 31_536_000,
-        "params": {"reward_weight": "3", "gov_weight": "4", "health_weight": "2", "flash_loan_weight": "1.5"},
-        "state": {
-            "total_bonded": "100000000",
-            "extra": {
-                "text": {"total_bonded": "100.00 PTK"},
-                "value": {
-                    "total_bonded": "42",
-                    "price": "0.42",
-                    "extra": {"text": {"total_bonded": "$42.00", "price": "$0.4200"}},
-                },
-            },
-        },
-        "extra": {"text": {"index": "1", "duration": "1 year"}},
-    }
-
-
 def test_an_unlock_group() -> None:
     distribution = rendered(UNLOCKS_DISTRIBUTION, UnlocksDistribution(PTK, (GROUP, EMPTY_GROUP)))
     team, advisors = distribution["groups"]
@@ -330,37 +263,6 @@ def test_an_unlock_group() -> None:
     assert advisors["extra"]["percent"]["amount_locked"] == "0"
 
 
-def test_market_state() -> None:
-    assert rendered(MARKET_STATE, LOANS) == {
-        "borrower_active": 1,
-        "borrower_account_active": 2,
-        "lender_active": 3,
-        "flash_loan_volume_total": "12.5",
-        "loans_originated": {
-            "total_value": "100.5",
-            "breakdown": [
-                {"asset": {"id": USDT, "group": "native", "group_key": "uusdt"}, "value": "0.5"},
-                {"asset": {"id": PTK, "group": "native", "group_key": "uptk"}, "value": "100"},
-            ],
-            "unpriced_loans": 3,
-        },
-        "assets": [
-            {
-                "asset": {"id": USDT, "group": "native", "group_key": "uusdt"},
-                "lend_interest_paid": "1" + "0" * 36,
-            }
-        ],
-    }
-
-
-def test_amounts_of_an_unknown_receipt_token_have_no_value() -> None:
-    assets = {USDT: replace(ASSETS[USDT], receipt_asset=None)}
-    shape = Shape("S", "", (Field("n", AMOUNT, "", source="principal", receipt=True),))
-    inner = Scope(ALL, assets, PRICES).of(USDT).receipt
-    value: Any = shape.render(LendMarket(D(0), 5, 5), inner)
-    assert value["extra"]["value"] == {"n": None, "price": None, "extra": {"text": {"n": "N/A", "price": "N/A"}}}
-
-
 def test_huge_and_tiny_amounts_stay_exact() -> None:
     huge = Market(HEL, LendMarket(D(0), 10**36 + 1, 10**36), None, None)
     tiny = Market(HEL, LendMarket(D(0), 1, 1), None, None)
@@ -375,16 +277,3 @@ def test_huge_and_tiny_amounts_stay_exact() -> None:
     assert state["extra"]["text"]["principal_sum"] == "<0.0001 HEL"
     # 10^-18 * 0.33 rounds to 0 at 18 decimals.
     assert state["extra"]["value"]["principal_sum"] == "0"
-
-
-def test_an_amount_in_a_shape_that_names_no_asset_is_an_error() -> None:
-    shape = Shape("Orphan", "", (Field("n", AMOUNT, "", source=""),))
-    with pytest.raises(LookupError, match="names the asset"):
-        shape.render(1, Scope(ALL))
-
-
-def test_two_objects_with_the_same_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="called Same"):
-        Components([Shape("Same", "", ()), Shape("Same", "", ())])
-    with pytest.raises(ValueError, match="two different objects are called Same"):
-        Components([Shape("Same", "", ())]).add("Same", {})

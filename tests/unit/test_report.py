@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from click import unstyle
 
-from analytics_service.cli.report import Report, as_json, as_text, collect_report, http_address
+from analytics_service.cli.report import Report, as_json, as_text, http_address
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.errors import SettingError
 from analytics_service.state.facts import DiskSpace, Facts, LostPrice, Rewriting
 from analytics_service.state.health import Dataset, Status
 from analytics_service.store.job_runs import Scheduler
@@ -43,14 +42,6 @@ def test_the_http_service_is_expected_where_the_holder_of_the_folder_serves(
         assert http_address(settings, "127.0.0.1:9") == "127.0.0.1:9"
     finally:
         os.close(lock)
-
-
-def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    """A folder in the place of the lock is refused whoever asks, also root."""
-    (tmp_path / "lock").mkdir()
-    for ask in (lambda: DataFolder(tmp_path).lock("pytest"), lambda: collect_report(Settings(data_dir=tmp_path), NOON)):
-        with pytest.raises(SettingError, match=f"The data folder {tmp_path} cannot be used"):
-            ask()
 
 
 STATUS = Status(
@@ -105,22 +96,6 @@ def test_why_clickhouse_does_not_answer_is_shown() -> None:
         "",
         "Problem     the store cannot be reached",
     ]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "shown"),
-    [
-        (2 * 86_400 + 3_599, "2 d 0 h"),
-        (86_399, "23 h 59 min"),
-        (61, "1 min 1 s"),
-        (-1, "0 min 0 s"),
-    ],
-)
-def test_ages_are_shown_as_people_say_them(seconds: int, shown: str) -> None:
-    prices = replace(STATUS.datasets[0], newest=NOON - timedelta(seconds=seconds), age_seconds=seconds)
-    text = as_text(replace(REPORT, status=replace(STATUS, datasets=[prices])))
-    (line,) = [line for line in text.splitlines() if line.startswith("prices")]
-    assert line.split("Z", 1)[1].strip().split("  ")[0] == shown
 
 
 def test_the_document_has_the_same_facts_under_names_that_stay() -> None:

@@ -100,11 +100,3 @@ def test_keys_are_logged_by_name(tmp_path: Path, caplog: pytest.LogCaptureFixtur
     fields = [getattr(record, FIELDS) for record in caplog.records if record.name == ACCESS]
     assert [(line["key"], line["status"]) for line in fields] == [("alice", 404), (None, 401)]
     assert key not in caplog.text
-
-
-def test_requests_are_logged_only_where_that_is_set(
-    client: falcon.testing.TestClient, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.INFO, ACCESS):
-        client.simulate_get("/healthz")
-    assert not [record for record in caplog.records if record.name == ACCESS]

@@ -40,17 +40,3 @@ def test_the_time_that_attempts_take_counts() -> None:
     with pytest.raises(StoreUnavailable):
         Retries(0.05, first_pause=0.001, wait=pauses.append)(slow)
     assert pauses == []
-
-
-def test_each_retry_is_reported_with_its_error_and_pause() -> None:
-    told: list[tuple[str, float]] = []
-    answers = iter([StoreUnavailable("first"), StoreUnavailable("second"), None])
-
-    def flaky() -> str:
-        if error := next(answers):
-            raise error
-        return "done"
-
-    retries = Retries(10, wait=lambda seconds: None, on_retry=lambda error, pause: told.append((str(error), pause)))
-    assert retries(flaky) == "done"
-    assert told == [("first", 1), ("second", 2)]

@@ -162,20 +162,6 @@ def test_accounts_near_risk_are_all_that_is_at_risk(
     assert [valuation.hides_debtors for valuation in valuations] == [hides] * 2
 
 
-@given(protocols())
-def test_a_book_of_parts_is_that_of_all_their_accounts(protocol: tuple[list[Position], Context]) -> None:
-    """An account's items are in the order of the given ones."""
-    positions, context = protocol
-    items = borrowing_of(item_frame(positions)).sort("address", maintain_order=True)
-    parts = [items.head(0), *items.partition_by("address", maintain_order=True), items.head(0)]
-    one, other = (book_of(given, context.markets) for given in ([items], parts))
-    assert (one.opened, one.groups, one.amounts) == (other.opened, other.groups, other.amounts)
-    for name in ("accounts", "items", "begins"):
-        assert getattr(one, name).equals(getattr(other, name))
-    for account in range(one.accounts.height):
-        assert [*one.items_of(account)] == [*other.items_of(account)]
-
-
 @given(protocols(), SHIFTS, LOST, st.sampled_from(["1", "1.1", "1.17", "10"]))
 def test_risk_is_that_of_all_accounts_one_by_one(
     protocol: tuple[list[Position], Context], shifts: Mapping[str, str], lost: dict[str, None], threshold: str
@@ -366,43 +352,6 @@ def test_rounding_of_floats_liquidates_nobody() -> None:
     assert (risk.liquidatable.accounts, risk.bad_debt.accounts, risk.at_risk.accounts) == (0, 0, 1)
 
 
-def test_a_stake_raises_health_up_to_the_modifier_and_so_lowers_the_price_of_liquidation() -> None:
-    """11 ORB are 88 USD, which secure 66 of a debt of 55: health 1.2. 44 USD of weighted stake add all of 0.2.
-
-    The debt is secured for 80 % by 44 USD of 58.67 USD of ORB, 5.33 USD each. Without the stake it takes 6.67 USD.
-    """
-    staked = account(11, 55, stakes=(Stake(1, 0, 53_000_000, False, None, D(0)),))
-    (borrower,) = borrowers_of(by_hand(staked), "health", 1, 0).listed
-    assert (borrower.health, borrower.ltv) == (D("1.4"), D("0.625"))
-    assert borrower.liquidation == [
-        LiquidationPrice("native;uorb", D("5.333333333333333333"), D("-0.333333333333333333")),
-        # 66 USD secure a debt of 82.5 USD at a boost of 0.2.
-        LiquidationPrice("native;uusdt", D("1.5"), D("0.5")),
-    ]
-    (borrower,) = borrowers_of(by_hand(account(11, 55)), "health", 1, 0).listed
-    assert [found.price for found in borrower.liquidation] == [D("6.666666666666666667"), D("1.2")]
-
-
-def test_a_price_at_which_the_boost_would_exceed_the_modifier_is_no_price_of_liquidation() -> None:
-    """88 USD of weighted stake add 0.2, not 0.4, to the 0.6 of 66 USD that secure a debt of 110 USD at 8 USD. The debt
-    is secured for 80 % by 88 USD of 117.33 USD of ORB, 10.67 USD each."""
-    staked = account(11, 110, stakes=(Stake(1, 0, 106_000_000, False, None, D(0)),))
-    (borrower,) = borrowers_of(by_hand(staked), "health", 1, 0).listed
-    assert borrower.health == D("0.8")
-    assert borrower.liquidation[0].price == D("10.666666666666666667")
-
-
-def test_a_ladder_is_monotone_where_an_asset_is_only_collateral() -> None:
-    """Debts of 11, 22, ... 110 USDT on 11 ORB are liquidated at 1.33, 2.67, ... 13.33 USD of ORB."""
-    positions = [replace(account(11, 11 * number), address=f"0x{number:040x}") for number in range(1, 11)]
-    steps = ladder_of(by_hand(*positions), "native;uorb", [D(change) for change in range(-100, 101, 10)]).steps
-    counts = [step.liquidatable.accounts for step in steps]
-    # At a price of 0 the accounts have no collateral. At 16 USD 11 ORB secure 132 USD.
-    assert (counts[0], counts[10], counts[-1]) == (10, 4, 0)
-    assert counts == sorted(counts, reverse=True)
-    assert steps[0].bad_debt == steps[0].liquidatable.debt_value == D(605)
-
-
 def test_an_empty_protocol_has_no_risk() -> None:
     valuation = by_hand()
     nothing = AccountTotals(0, D(0), D(0))
@@ -486,13 +435,6 @@ def test_a_token_without_a_price_of_its_own_stands_for_its_origin(change: str, e
     assert assume_prices(parsed(change), lending({ETH: D(2000)})) == expected
 
 
-def test_a_token_with_a_price_of_its_own_stands_for_itself() -> None:
-    """What is lent of it follows it."""
-    valuation = lending({ETH: D(2000), RETH: D(1100), STETH: D(2100)})
-    assert [valuation.underlying(asset_id) for asset_id in (RETH, RRETH, STETH)] == [RETH, RETH, STETH]
-    assert valuation.prices[RRETH] == D(2200)
-
-
 def test_an_asset_and_its_receipts_fall_together() -> None:
     """1 ETH at 2,000 USD, 2 RETH and 1 RRETH, which redeem 1 ETH each, secure 80 % of 6,000 for a debt of 2,400 USD.
     A ladder of any of them is that of ETH, and by the price of ETH there are 6,000 USD of collateral."""
@@ -522,24 +464,3 @@ def test_an_asset_and_its_receipts_fall_together() -> None:
         AccountTotals(0, D(0), D(0)),
         AccountTotals(1, D("6E-18"), D(2400)),
     ]
-
-
-def test_assets_that_follow_change_by_the_same_percentage() -> None:
-    """1 ETH at 2,000 and 1 STETH at 2,100 USD secure 80 % of 4,100 for a debt of 1,640 USD, which half of them still
-    do. While STETH stays, ETH at 980 USD does no harm."""
-    rules = CollateralConfig(True, D(0), D("0.8"), None, D(0), D(0))
-    markets = {name: Market(name, None, CollateralMarket(rules, 10**30, 10**30), None) for name in (ETH, STETH)}
-    owed = Market(USD, None, None, replace(HEL_MARKET.debt, balance=10**30, shares=10**30) if HEL_MARKET.debt else None)
-    account = Account(0, (Holding(ETH, 10**18), Holding(STETH, 10**6)), (Holding(USD, 1_640 * 10**6),))
-    context = Context(ASSETS, {}, {**markets, USD: owed}, CONFIG, PTOKEN)
-    valuation = valued([Position("0x" + "1" * 40, (account,))], context, QUOTED)
-    nothing, fallen = AccountTotals(0, D(0), D(0)), AccountTotals(1, D(2009), D(1640))
-    for following, expected in (((), [nothing, nothing]), ((STETH,), [fallen, nothing])):
-        steps = ladder_of(valuation, ETH, [D(-51), D(-50)], following).steps
-        assert [step.liquidatable for step in steps] == expected
-
-
-def test_a_symbol_of_several_assets_is_named_with_their_ids() -> None:
-    twice = ASSETS | {"token;0xe": replace(ASSETS[ETH], group=AssetGroup.TOKEN, group_key="0xe")}
-    with pytest.raises(ParameterInvalid, match="name one of them by id: native;eth, token;0xe"):
-        assume_prices(parsed("ETH:5"), lending({}, twice))

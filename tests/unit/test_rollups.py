@@ -84,9 +84,6 @@ def shown(at: int) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-QUIET = second(2026, 1, 1, 12, 1), second(2026, 1, 1, 12, 2)
-
-
 @pytest.mark.parametrize(
     ("before", "newest", "quarters", "wider"),
     [
@@ -128,41 +125,6 @@ def test_rollups_close_at_their_last_second(
     assert [begin for begin, _ in spans(store, before, newest)] == ([quarters] if quarters else [])
     assert [(width, shown(span.start)) for width, span in store.wider] == list(wider.items())
     assert all(span.end > newest for _, span in store.wider)
-
-
-def test_days_far_apart_are_statements_of_their_own_and_days_in_a_row_are_one() -> None:
-    """1 January, and 3 to 4 January, with too many rows on the day between; nothing closes."""
-    store = FilledStore(days(*range(9), rows=100_001), days(0, 2, 3))
-    assert spans(store, *QUIET, rewrites=True) == [
-        ("2025-01-01 00:00", "2025-01-02 00:00"),
-        ("2025-01-03 00:00", "2025-01-05 00:00"),
-    ]
-    assert [(width, shown(span.start), shown(span.end)) for width, span in store.wider] == [
-        ("day", "2025-01-01 00:00", "2025-01-02 00:00"),
-        ("month", "2025-01-01 00:00", "2025-01-02 00:00"),
-        ("day", "2025-01-03 00:00", "2025-01-05 00:00"),
-        ("month", "2025-01-01 00:00", "2025-01-05 00:00"),
-    ]
-    few_between = FilledStore(days(*range(360), rows=1_000), days(0, 100, 200))
-    assert spans(few_between, *QUIET, rewrites=True) == [("2025-01-01 00:00", "2025-07-21 00:00")]
-
-
-def test_days_with_many_rows_are_statements_of_their_own() -> None:
-    store = FilledStore(days(0, 1, 2, rows=MANY) | days(3, 4), days(0, 1, 2, 3, 4))
-    assert spans(store, *QUIET, rewrites=True) == [
-        ("2025-01-01 00:00", "2025-01-02 00:00"),
-        ("2025-01-02 00:00", "2025-01-03 00:00"),
-        ("2025-01-03 00:00", "2025-01-06 00:00"),
-    ]
-
-
-def test_many_months_are_several_statements() -> None:
-    """Twelve years, of which each has a partition for each month. An insert may write to a hundred."""
-    store = FilledStore({}, days(*range(12 * 365)))
-    found = spans(store, *QUIET, rewrites=True)
-    assert [found[0][0], found[-1][1]] == ["2025-01-01 00:00", "2036-12-29 00:00"]
-    assert [end for _, end in found[:-1]] == [begin for begin, _ in found[1:]]
-    assert all(span.end - span.start < 98 * 28 * DAY for span in store.spans)
 
 
 def test_what_a_rewrite_touches_and_what_it_closes_are_both_computed() -> None:

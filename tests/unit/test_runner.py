@@ -1,6 +1,6 @@
 """Runs of a job, without ClickHouse."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 
 import jobs
-from analytics_service.clickhouse.columns import SnapshotTable
-from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.errors import Retries
 from analytics_service.config.parsers import Intervals
 from analytics_service.errors import (
-    OutOfRange,
     SchemaError,
     SourceError,
     StoreFailure,
@@ -22,12 +19,8 @@ from analytics_service.errors import (
     UserError,
 )
 from analytics_service.market.instants import multiples_between, unix_second
-from analytics_service.market.kinds import Count
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.commits import Appended, Commit, Provenance, begin, commit
-from analytics_service.store.datasets.observations import price_frame
-from analytics_service.store.ledger import Origin
 from analytics_service.store.schema import Migration, shipped_migrations
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, instants_to_fill, take_snapshot
@@ -42,14 +35,6 @@ def test_a_backfill_of_too_many_instants_is_refused_before_they_are_listed() -> 
     start = datetime(1970, 1, 1, tzinfo=UTC)
     with pytest.raises(UserError, match=r"1,740,830,400 snapshots 0:00:01 apart.* at most 2,000,000\..*--every"):
         instants_to_fill(start, NOON, timedelta(seconds=1))
-
-
-def test_a_backfill_of_ends_takes_the_seconds_before_the_multiples() -> None:
-    """Of those, the ones that lie in the range."""
-    second, hour = timedelta(seconds=1), timedelta(hours=1)
-    ends = [NOON - second, NOON + hour - second]
-    assert instants_to_fill(NOON - second, NOON + hour, hour, at_ends=True) == ends
-    assert instants_to_fill(NOON, NOON + hour - second, hour, at_ends=True) == []
 
 
 def test_the_ledger_describes_what_the_run_wrote() -> None:
@@ -135,20 +120,6 @@ def test_no_snapshot_is_taken_under_the_schema_of_another_version(schema: tuple[
     assert store.inserts == []
 
 
-def test_an_instant_is_a_whole_second() -> None:
-    asked: list[datetime] = []
-
-    class Watched(SimulatedSource):
-        def prices(self, at: datetime) -> Sequence[Price]:
-            asked.append(at)
-            return super().prices(at)
-
-    store = FakeStore()
-    take_snapshot(PRICES, Watched("1"), store, NOON + timedelta(milliseconds=700))
-    assert asked == [NOON]
-    assert take_snapshot(PRICES, SimulatedSource("1"), store, NOON) is Outcome.ALREADY_DONE
-
-
 def test_a_source_without_prices_completes_nothing() -> None:
     class Empty(SimulatedSource):
         def prices(self, at: datetime) -> Sequence[Price]:
@@ -158,12 +129,6 @@ def test_a_source_without_prices_completes_nothing() -> None:
     with pytest.raises(SourceError, match="simulated:1 quotes no prices as of 2025-03-01T12:00:00Z"):
         take_snapshot(PRICES, Empty("1"), store, NOON)
     assert store.inserts == []
-
-
-def backfilled(store: Store, start: datetime, end: datetime, progress: Callable[[int], None]) -> int:
-    return backfill(
-        PRICES, SimulatedSource("1"), store, multiples_between(start, end + timedelta.resolution, HOUR), progress
-    )
 
 
 def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
@@ -185,15 +150,6 @@ def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
     assert [rows.height for table, rows in store.inserts if table == "observation"] == [6500, 6500, 13]
     assert {kind for table, rows in store.inserts if table == "snapshot" for kind in rows["kind"]} == {"backfill"}
     assert store.inserts[1][1]["id"].is_unique().all()
-
-
-def test_a_job_may_take_fewer_instants_together() -> None:
-    store = FakeStore()
-    heard: list[int] = []
-    two_at_once = replace(PRICES, collect=lambda batch: PRICES.collect(replace(batch, instants=batch.instants[:2])))
-    instants = [NOON + hour * HOUR for hour in range(5)]
-    assert backfill(two_at_once, SimulatedSource("1"), store, instants, heard.append) == 5
-    assert (heard, store.instants) == ([2, 2, 1], [*map(unix_second, instants)])
 
 
 @pytest.mark.parametrize(("unknown", "asked"), [({2, 7, 8}, 10), ({2, 3, 4}, 5)])
@@ -219,28 +175,7 @@ def test_a_backfill_leaves_what_the_source_cannot_tell_until_that_is_three_in_a_
     assert (store.instants, sum(heard)) == ([*map(unix_second, known)], asked if asked == 10 else 4)
 
 
-def test_what_cannot_be_stored_is_found_before_anything_is_written() -> None:
-    store, table = FakeStore(), SnapshotTable("counted", "prices", {"number": Count("Its number")})
-    observations = price_frame(SimulatedSource("1").prices(NOON))
-    changes = Commit([Appended(NOON, observations, {table: [{"number": "seven"}]})])
-    with pytest.raises(OutOfRange, match="number"):
-        commit(store, changes, Provenance("job", Origin("simulated:1", simulated=True)), begin(store, "prices", 0, 1))
-    assert store.inserts == []
-
-
-def test_a_backfill_of_nothing_writes_nothing() -> None:
-    store = FakeStore()
-    for start, end in ((NOON + timedelta(minutes=1), NOON + timedelta(minutes=59)), (NOON + HOUR, NOON)):
-        assert backfilled(store, start, end, lambda done: None) == 0
-    assert store.inserts == []
-
-
 def test_every_module_that_collects_is_a_job() -> None:
     modules = Path(jobs.__file__).parent.glob("*.py")
     assert {path.stem for path in modules if "\ndef collect(" in path.read_text("utf-8")} == set(JOBS)
     assert [*JOBS] == [field.name for field in fields(Intervals)]
-
-
-def test_jobs_first_run_in_the_order_of_their_settings() -> None:
-    """Values are computed from prices, so prices come first."""
-    assert list(JOBS) == ["prices", "rates", "markets", "loans", "ptoken", "positions", "routes"]

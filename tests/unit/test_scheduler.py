@@ -12,7 +12,7 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.errors import Retries
 from analytics_service.config.parsers import Intervals
 from analytics_service.config.settings import Settings
-from analytics_service.errors import SourceError, StoreUnavailable
+from analytics_service.errors import SourceError
 from analytics_service.market.prices import Price
 from analytics_service.sources.base import Source
 from analytics_service.sources.calls import Calls, OpenSource
@@ -20,7 +20,7 @@ from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.job_runs import JOB_RUNS, JobRun
 from jobs.registry import JOBS
 from jobs.rejections import Rejections
-from jobs.scheduler import InstantExecutor, Measure, ScheduledJob, build, run, write_reports
+from jobs.scheduler import Measure, ScheduledJob, build, run, write_reports
 from tests.doubles import FakeStore
 from tests.processes import PATIENCE
 
@@ -87,12 +87,6 @@ def test_instants_are_whole_minutes_beginning_with_the_current_one() -> None:
     assert times[0].utcoffset() == timedelta()
 
 
-def test_instants_are_multiples_of_the_interval_since_the_epoch() -> None:
-    """NOON is 1,740,830,400 = 248,690,057 * 7 + 1."""
-    times = fire_times(NOON, Settings(every=Intervals(prices=7)), 2)
-    assert [time.timestamp() for time in times] == [1_740_830_399, 1_740_830_406]
-
-
 def test_a_failing_run_is_logged_and_the_next_instant_is_run(caplog: pytest.LogCaptureFixture) -> None:
     stop = threading.Event()
     store = FakeStore()
@@ -139,20 +133,6 @@ def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(caplog: pytest
     assert "set back" not in caplog.text
 
 
-def test_stopping_ends_the_pause_before_another_attempt(caplog: pytest.LogCaptureFixture) -> None:
-    stop = threading.Event()
-    asked: list[datetime] = []
-
-    def watch(at: datetime) -> None:
-        asked.append(at)
-        stop.set()
-        raise SourceError("The source is gone.")
-
-    run_until_stopped(WatchedSource(watch), FakeStore(), stop, Settings(every=Intervals(prices=86_400)))
-    assert len(asked) == 1
-    assert "The source is gone." in caplog.text
-
-
 def test_stopping_waits_some_seconds_only_for_a_source_that_hangs(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -167,71 +147,6 @@ def test_stopping_waits_some_seconds_only_for_a_source_that_hangs(
     run_until_stopped(source, FakeStore(), stop, Settings(every=Intervals(prices=86_400)))
     go_on.set()
     assert "simulated:1 has taken more than 0.05 s for prices as of " in caplog.text
-
-
-def test_every_run_is_measured() -> None:
-    outcomes: list[str] = []
-
-    def measure(job: str, outcome: str, seconds: float | None) -> None:
-        assert (job, seconds is not None) == ("prices", True)
-        outcomes.append(outcome)
-
-    def watch(at: datetime) -> None:
-        if at > NOON:
-            raise ZeroDivisionError
-
-    job = scheduled(FakeStore(), watch, measure)
-    for at in (NOON, NOON, NOON + MINUTE):
-        job(at)
-    assert outcomes == ["done", "already_done", "failed"]
-
-
-def test_a_run_that_comes_too_late_to_begin_is_counted() -> None:
-    counted: list[tuple[str, str, float | None]] = []
-    store, executor = FakeStore(), InstantExecutor()
-    source, stop = SimulatedSource("1"), threading.Event()
-    scheduler = build(Settings(), source, store, stop, NOON, measure=lambda *run: counted.append(run))
-    scheduler.add_executor(executor, "late")
-    scheduler.start(paused=True)
-    executor.submit_job(scheduler.get_job("prices"), [NOON])
-    # The thread of the executor tells of it.
-    executor.shutdown()
-    scheduler.shutdown()
-    assert (store.instants, counted) == ([], [("prices", "missed", None)])
-
-
-def test_an_expected_failure_is_logged_with_its_message_and_without_a_stack(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    class Away(FakeStore):
-        def query(self, *_: object, **__: object) -> pl.DataFrame:
-            raise StoreUnavailable("ClickHouse cannot be reached.")
-
-    scheduled(Away(), lambda at: None, lambda *run: None)(NOON)
-    assert caplog.messages == ["prices: no snapshot of 2025-03-01T12:00:00Z: ClickHouse cannot be reached."]
-    assert caplog.records[0].exc_info is None
-
-
-def test_a_clock_that_is_set_back_stops_no_running_scheduler(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The scheduler begins while the clock is ten minutes ahead."""
-    monkeypatch.setattr("jobs.scheduler._REPORT_SECONDS", 0.1)
-    stop, store, asked = threading.Event(), FakeStore(), list[datetime]()
-    ahead = [timedelta(minutes=10)]
-
-    def clock() -> datetime:
-        return datetime.now(UTC) + (ahead.pop() if ahead else timedelta())
-
-    def watch(at: datetime) -> None:
-        asked.append(at)
-        if len(asked) == 2:
-            stop.set()
-
-    began = datetime.now(UTC)
-    run_until_stopped(WatchedSource(watch), store, stop, EVERY_SECOND, clock=clock)
-    assert began < asked[0] < asked[1] <= datetime.now(UTC)
-    assert len([message for message in caplog.messages if "set back" in message]) == 1
 
 
 def said(store: FakeStore) -> list[dict[str, Any]]:
@@ -259,23 +174,3 @@ def test_operators_are_told_of_failures_and_of_the_next_run() -> None:
     assert facts == [("prices", 60, noon + 60, noon, why), ("prices", 60, noon + 120, noon, why)]
     assert [(row["ran_at"], row["outcome"]) for row in said(store)] == [(noon, "failed"), (noon + 60, "done")]
     assert all(0 <= row["duration_ms"] < 60_000 for row in said(store))
-
-
-def test_operators_are_told_when_a_scheduler_begins_and_ends() -> None:
-    store, stop = FakeStore(), threading.Event()
-    stop.set()
-    run_until_stopped(WatchedSource(lambda at: None), store, stop, Settings())
-    first, *_, last = said(store)
-    assert (first["dataset"], first["interval_seconds"], last["next_at"]) == ("prices", 60, None)
-    assert first["next_at"] is not None
-
-
-def test_a_status_that_cannot_be_recorded_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    class Full(FakeStore):
-        def insert(self, *_: object, **__: object) -> None:
-            raise StoreUnavailable("The disk is full.")
-
-    write_reports(Full(), [])
-    assert caplog.messages == [
-        "The status of jobs cannot be recorded, so `status` shows an older one. The disk is full."
-    ]

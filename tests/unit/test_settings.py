@@ -134,13 +134,6 @@ def test_an_unknown_setting_is_an_error_that_suggests_the_one_meant() -> None:
         Settings.from_environment({"ANALYTICS_WORKER": "2"})
 
 
-@pytest.mark.parametrize("name", ["FOO", "X" * 40])
-def test_a_setting_that_resembles_none_is_an_error_that_says_where_they_are_listed(name: str) -> None:
-    """That all begin alike makes no two similar."""
-    with pytest.raises(SettingError, match=rf"{name} is not a setting\. `analytics-service settings` lists"):
-        Settings.from_environment({f"ANALYTICS_{name}": "2"})
-
-
 @pytest.mark.parametrize(
     ("variable", "value"),
     [
@@ -156,17 +149,6 @@ def test_a_setting_that_resembles_none_is_an_error_that_says_where_they_are_list
 )
 def test_other_variables_are_left_alone(variable: str, value: str) -> None:
     assert Settings.from_environment({variable: value}) == Settings()
-
-
-def test_a_port_that_somebody_means_for_us_is_not_taken_for_one_of_kubernetes() -> None:
-    with pytest.raises(SettingError, match="ANALYTICS_PORT is not a setting"):
-        Settings.from_environment({"ANALYTICS_PORT": "8000"})
-
-
-def test_a_long_value_is_shortened_in_the_error() -> None:
-    with pytest.raises(SettingError) as error:
-        Settings.from_environment({"ANALYTICS_BIND": "x" * 10_000})
-    assert len(str(error.value)) < 200
 
 
 def test_a_malformed_key_is_not_shown() -> None:
@@ -190,12 +172,6 @@ def test_a_password_in_a_url_is_not_shown(value: str, shown: str) -> None:
     assert str(error.value).startswith(f"ANALYTICS_CLICKHOUSE_URL={shown} is not usable: it must ")
 
 
-def test_an_override_goes_before_the_environment_unless_it_is_none() -> None:
-    environ = {"ANALYTICS_WORKERS": "3", "ANALYTICS_BIND": "127.0.0.1:9000"}
-    settings = Settings.from_environment(environ, workers=5, bind=None)
-    assert (settings.workers, settings.bind) == (5, "127.0.0.1:9000")
-
-
 def test_metrics_have_a_port_of_their_own() -> None:
     with pytest.raises(SettingError, match=r"ANALYTICS_METRICS_BIND=127\.0\.0\.1:8001 is not usable: .*, or none\."):
         Settings.from_environment({}, bind="0.0.0.0:8001")
@@ -206,12 +182,6 @@ def test_metrics_have_a_port_of_their_own() -> None:
 def test_settings_pass_through_the_environment_of_a_child_unchanged() -> None:
     settings = Settings.from_environment(ENVIRONMENT)
     assert Settings.from_environment(settings.to_environment({})) == settings
-
-
-def test_a_child_is_told_no_defaults_because_a_newer_version_may_lack_the_setting() -> None:
-    settings = Settings.from_environment({"ANALYTICS_WORKERS": "4"}, workers=2, query_timeout=8)
-    environ = settings.to_environment({"ANALYTICS_WORKERS": "4", "HOME": "/root"})
-    assert environ == {"HOME": "/root", "ANALYTICS_QUERY_TIMEOUT": "8"}
 
 
 def test_every_setting_says_what_it_is_for() -> None:

@@ -1,8 +1,6 @@
 """Values that threads share: who makes them, who waits, and for how long."""
 
-import gc
 import threading
-import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -66,12 +64,6 @@ def test_a_kept_value_is_made_once_for_each_key(kept: dict[str, int]) -> None:
     assert maker.count == 1
     assert share.get("b", maker) == 7
     assert maker.count == 2
-
-
-def test_a_value_that_is_not_kept_is_made_again() -> None:
-    share, maker = SingleFlight[int](), Maker()
-    maker.go_on.set()
-    assert (share.get("a", maker), share.get("a", maker), maker.count) == (7, 7, 2)
 
 
 def test_other_keys_do_not_wait() -> None:
@@ -165,14 +157,6 @@ def test_what_is_made_apart_is_found_by_who_comes_later() -> None:
     assert (share.get("a", maker), share.get("c", lambda: 8), maker.count) == (7, 8, 1)
 
 
-def test_what_cannot_be_made_apart_is_made_again() -> None:
-    share, maker = DetachedSingleFlight[int]({}), Maker(StoreUnavailable("away"))
-    maker.go_on.set()
-    with pytest.raises(StoreUnavailable, match="away"):
-        share.get("a", maker)
-    assert share.get("a", maker) == 7
-
-
 def test_a_budget_ends_with_its_block_and_belongs_to_its_thread() -> None:
     assert remaining() is None
     with deadline(60), ThreadPoolExecutor(1) as pool:
@@ -199,25 +183,3 @@ def test_a_part_is_made_once_for_each_instance() -> None:
     other.make.go_on.set()
     assert [one.result() for one in results_of_three(lambda: whole.part, whole.make)] == [7, 7, 7]
     assert (whole.part, other.part, whole.make.count, other.make.count) == (7, 7, 1, 1)
-
-
-def test_what_nobody_holds_is_released_at_once() -> None:
-    """An instance with a part, and what was half made when an error came."""
-
-    def fail() -> int:
-        released.append(weakref.ref(half_made := Whole()))
-        raise StoreUnavailable(str(half_made))
-
-    whole = Whole()
-    whole.make.go_on.set()
-    assert whole.part == 7
-    released = [weakref.ref(whole)]
-    gc.disable()
-    try:
-        del whole
-        for share in (SingleFlight[int](), DetachedSingleFlight[int]({})):
-            with pytest.raises(StoreUnavailable):
-                share.get("key", fail)
-        assert [each() for each in released] == [None, None, None]
-    finally:
-        gc.enable()

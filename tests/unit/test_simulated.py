@@ -14,7 +14,6 @@ from analytics_service.sources.simulated import universe
 from analytics_service.sources.simulated.source import SimulatedSource
 
 NOON = datetime(2025, 3, 1, 12, tzinfo=UTC)
-GENESIS = datetime(2024, 1, 1, tzinfo=UTC)
 ASSETS = SimulatedSource("1").assets(NOON)
 BY_SYMBOL = {asset.symbol: asset for asset in ASSETS}
 
@@ -60,31 +59,11 @@ def test_prices_are_the_sum_of_hashed_octaves_on_every_platform() -> None:
     assert float(usd(NOON, "7")["BTC"]) == pytest.approx(60_000 * (1 + logarithm / 16) ** 16, rel=1e-7)
 
 
-def test_the_same_assets_have_other_prices_with_another_seed() -> None:
-    one, two = usd(NOON, "1"), usd(NOON, "2")
-    assert one.keys() == two.keys()
-    assert all(one[symbol] != two[symbol] for symbol in one)
-
-
 @given(seeds, instants)
 def test_every_price_is_positive_with_18_decimals(seed: str, at: datetime) -> None:
     for price in SimulatedSource(seed).prices(at):
         assert 0 < price.usd < 10**20
         assert price.usd.as_tuple().exponent == -18
-
-
-@pytest.mark.parametrize(("seconds", "share"), [(1, "0.0005"), (60, "0.01")])
-@given(seed=seeds, at=instants)
-def test_no_price_jumps(seconds: int, share: str, seed: str, at: datetime) -> None:
-    before, after = usd(at, seed), usd(at + timedelta(seconds=seconds), seed)
-    assert all(abs(after[symbol] / before[symbol] - 1) < Decimal(share) for symbol in before)
-
-
-def test_a_liquid_staking_token_is_at_par_until_2024_and_grows_by_its_rate_over_the_year() -> None:
-    a_year_before, at_genesis, a_year_on = (usd(GENESIS + timedelta(days=days)) for days in (-365, 0, 365))
-    assert a_year_before["stHEL"] == a_year_before["HEL"]
-    assert at_genesis["stHEL"] == at_genesis["HEL"]
-    assert float(a_year_on["stHEL"] / a_year_on["HEL"]) == pytest.approx((1 + 0.11 / 16) ** 16, rel=1e-12)
 
 
 def test_there_are_enough_assets_of_every_kind_with_unique_ids_of_the_form_of_their_group() -> None:
@@ -107,15 +86,3 @@ def test_every_asset_but_the_protocol_token_is_lent_and_linked_with_its_receipt_
     assert all(by_id[receipt].decimals_denom == by_id[origin].decimals_denom for origin, receipt in links.items())
     assert all(asset.origin_asset is None for asset in regular)
     assert all(asset.receipt_asset is None for asset in ASSETS if asset.kind is not AssetKind.REGULAR)
-
-
-def test_liquid_staking_tokens_stand_for_regular_assets() -> None:
-    origins = {asset.symbol: asset.origin_asset for asset in of_kind(AssetKind.LIQUID_STAKING)}
-    assert origins == {f"st{origin}": BY_SYMBOL[origin].id for origin in ("HEL", "ORB", "ETH")}
-
-
-def test_the_oracle_quotes_every_asset_once_except_receipt_tokens_at_the_whole_second() -> None:
-    prices = SimulatedSource("1").prices(NOON + timedelta(milliseconds=999))
-    quoted = sorted(asset.id for asset in ASSETS if asset.kind is not AssetKind.RECEIPT)
-    assert sorted(price.asset_id for price in prices) == quoted
-    assert {price.observed_at for price in prices} == {NOON}

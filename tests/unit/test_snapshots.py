@@ -172,42 +172,10 @@ def test_as_of_has_the_instant_of_every_dataset_that_the_answer_is_made_from() -
     assert (again.status_code, again.headers["as-of"]) == (304, answer.headers["as-of"])
 
 
-def test_last_modified_moves_with_a_correction() -> None:
-    """Now is 12 seconds after noon."""
-    service = Service()
-    service.ledger.rewritten_at = NOON + 7
-    service.ledger.change("prices", rewrites=1)
-    answer = service.get()
-    assert answer.headers["as-of"] == f"prices=@{NOON}, ptoken=@{NOON}"
-    assert answer.headers["last-modified"] == falcon.dt_to_http(datetime.fromtimestamp(NOON + 7, UTC))
-
-
-def test_last_modified_is_never_in_the_future() -> None:
-    """Now is 12 seconds after noon."""
-    answer = Service(ledger_store().change("prices", at=NOON + 60)).get()
-    assert answer.headers["as-of"] == f"prices=@{NOON + 60}, ptoken=@{NOON}"
-    assert answer.headers["last-modified"] == falcon.dt_to_http(datetime.fromtimestamp(NOON + 12, UTC))
-
-
-def test_any_tag_matches_an_existing_answer_but_not_a_missing_one() -> None:
-    assert Service().get(If_None_Match="*").status_code == 304
-    answer = Service().get("asset_ids=token;none", If_None_Match="*")
-    assert (answer.status_code, answer.json["error"]["kind"]) == (404, "entity_not_found")
-
-
 def test_a_correction_that_takes_longer_than_a_request_is_said_to_be_one() -> None:
     answer = Service(kind=Rewritten).get()
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
     assert answer.json["error"]["message"].startswith("History is being corrected")
-
-
-@pytest.mark.parametrize("tag", ["*", '"x"'])
-def test_a_malformed_request_is_reported_before_the_store_is_read(tag: str) -> None:
-    service = Service()
-    service.ledger.away = True
-    answer = service.get("with_text=1", If_None_Match=tag)
-    assert (answer.status_code, answer.json["error"]["kind"]) == (400, "query_parameter_invalid")
-    assert service.get("with_text=true", If_None_Match=tag).status_code == 503
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,13 @@
 """Opening sources by their specs."""
 
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from analytics_service.config.settings import Settings
-from analytics_service.errors import SettingError, SourceError, SourceMismatch
-from analytics_service.sources.registry import choose_source, open_source
-from analytics_service.sources.simulated import RICH_ADDRESS
-from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.errors import SettingError
+from analytics_service.sources.registry import open_source
 from analytics_service.store.ownership import is_same_source
 from tests.doubles import FakeStore
 
@@ -88,24 +85,6 @@ def test_a_password_in_a_refused_url_is_not_shown() -> None:
         open_source("https://user:secret@host", Settings(), FakeStore())
 
 
-def test_the_simulated_source_has_cheap_history_and_a_sample_account() -> None:
-    source = open_source("simulated", Settings(), FakeStore())
-    assert source is not None
-    assert source.simulated
-    assert not source.may_hang
-    assert source.history == timedelta(days=90)
-    assert source.sample_account == RICH_ADDRESS
-    source.close()
-
-
-def test_a_source_that_the_store_refuses_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    closed: list[str] = []
-    monkeypatch.setattr(SimulatedSource, "close", lambda source: closed.append(source.spec))
-    with pytest.raises(SourceMismatch):
-        choose_source(FakeStore(), Settings(source="simulated:7"))
-    assert closed == ["simulated:7"]
-
-
 @pytest.mark.parametrize(
     ("other", "same"),
     [
@@ -153,15 +132,3 @@ def test_a_source_of_another_package_is_found_by_its_entry_point() -> None:
 def test_a_source_that_cannot_be_opened_is_explained(spec: str, message: str) -> None:
     with pytest.raises(SettingError, match=message):
         open_source(spec, Settings(), FakeStore())
-
-
-@pytest.mark.usefixtures("_chain")
-def test_a_source_has_what_a_protocol_may_lack_and_says_what_it_must_have() -> None:
-    source = open_source("chain:http://node:1317", Settings(), FakeStore())
-    assert source is not None
-    at = datetime(2026, 3, 1, tzinfo=UTC)
-    assert [*source.positions(at), *source.swaps(at), *source.arrangements(at), *source.events(at, at)] == []
-    assert (source.ptoken(at).total_supply, source.ptoken(at).pools) == (0, ())
-    for name in ("assets", "prices", "markets", "config"):
-        with pytest.raises(SourceError, match=rf"^chain:http://node:1317 has no {name}: its class lacks this method"):
-            getattr(source, name)(at)

@@ -127,15 +127,6 @@ def test_a_start_returns_once_the_child_is_ready(scene: Scene) -> None:
     assert next(answers, None) is None
 
 
-def test_a_program_that_runs_is_left_alone(running: Scene) -> None:
-    """Also one that does not answer, unless it is asked to."""
-    running.program.is_answering = lambda: False
-    for _ in range(100):
-        running.check_after(10.0)
-    assert running.starts == 1
-    assert running.child.events == []
-
-
 def test_a_child_that_ends_before_it_is_ready_fails_the_first_start(scene: Scene) -> None:
     scene.program.is_ready = lambda: False
     scene.during_pause = lambda: setattr(scene.child, "code", 3)
@@ -181,43 +172,6 @@ def test_a_child_that_dies_is_restarted_after_a_delay(running: Scene, caplog: py
     ]
 
 
-def test_a_first_start_that_the_system_refuses_is_an_error_of_the_program(scene: Scene) -> None:
-    scene.program.next_child = refuse
-    with pytest.raises(Refused, match=r"^The test program could not be started: \[Errno 12\] no memory\.$"):
-        scene.supervisor.start()
-
-
-def test_a_restart_that_cannot_adapt_is_tried_again(running: Scene, caplog: pytest.LogCaptureFixture) -> None:
-    def fail() -> bool:
-        raise Refused("The disk is full.")
-
-    running.die()
-    adapt, running.program.adapt = running.program.adapt, fail
-    running.check_after(1.0)
-    assert caplog.messages[-1] == "The test program could not be started: The disk is full. Restarting it in 2.0 s."
-    assert running.program.adapted == []
-    running.program.adapt = adapt
-    running.check_after(2.0)
-    assert (running.starts, running.program.adapted) == (2, [1])
-
-
-def test_a_restart_that_is_never_ready_is_killed_and_counts_as_short_lived(running: Scene) -> None:
-    running.program.is_ready = lambda: False
-    running.die()
-    running.check_after(1.0)
-    running.check_after(119.9)
-    assert running.child.events == []
-    running.check_after(0.1)
-    assert running.child.events == ["killed", "pipe closed"]
-    running.check_after(1.9)
-    assert running.starts == 2
-    running.check_after(0.1)
-    assert running.starts == 3
-    running.check_after(120.0)
-    running.check_after(2.0)
-    assert running.starts == 4
-
-
 def test_a_restart_that_the_system_refuses_is_tried_again(running: Scene, caplog: pytest.LogCaptureFixture) -> None:
     running.die()
     running.program.next_child = refuse
@@ -261,14 +215,6 @@ def test_a_child_that_does_not_answer_twenty_times_is_killed_and_restarted(
     assert running.child.events == []
 
 
-def test_a_pause_of_the_supervisor_itself_is_no_silence_of_its_child(running: Scene) -> None:
-    running.program.silent_seconds = 20
-    running.program.is_answering = lambda: False
-    for _ in range(19):
-        running.check_after(3600.0)
-    assert running.child.events == []
-
-
 def test_a_child_with_a_fault_is_killed_and_restarted_although_it_answers(
     running: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -276,13 +222,6 @@ def test_a_child_with_a_fault_is_killed_and_restarted_although_it_answers(
     running.check_after(1.0)
     assert running.child.events == ["killed", "pipe closed"]
     assert caplog.messages == ["The test program has lost its memory. See the log. Restarting it in 1.0 s."]
-
-
-def test_a_stop_asks_the_child_and_waits_for_its_end(running: Scene) -> None:
-    running.supervisor.stop()
-    assert running.child.events == ["asked to stop", "waited 30 s", "pipe closed"]
-    running.check_after(3600.0)
-    assert running.starts == 1
 
 
 def test_a_child_that_does_not_stop_is_killed_after_the_grace_period(
@@ -293,40 +232,6 @@ def test_a_child_that_does_not_stop_is_killed_after_the_grace_period(
     scene.supervisor.stop()
     assert scene.child.events == ["asked to stop", "waited 30 s", "killed", "pipe closed"]
     assert caplog.messages == ["The test program did not stop in 30 s. Killing it."]
-
-
-@pytest.mark.parametrize("noticed", [True, False])
-def test_a_stop_after_a_child_has_ended_asks_nobody_and_starts_nothing_any_more(running: Scene, noticed: bool) -> None:
-    if noticed:
-        running.die()
-    else:
-        running.child.code = 3
-    running.supervisor.stop()
-    running.check_after(3600.0)
-    assert running.starts == 1
-    assert running.child.events == ["pipe closed"]
-
-
-def test_a_child_that_is_restarting_is_stopped_too(running: Scene) -> None:
-    running.program.is_ready = lambda: False
-    running.die()
-    running.check_after(1.0)
-    running.supervisor.stop()
-    assert running.child.events == ["asked to stop", "waited 30 s", "pipe closed"]
-    running.check_after(3600.0)
-    assert running.starts == 2
-
-
-def test_a_first_start_that_is_interrupted_leaves_a_child_to_stop(scene: Scene) -> None:
-    def interrupt() -> None:
-        raise SystemExit
-
-    scene.program.is_ready = lambda: False
-    scene.during_pause = interrupt
-    with pytest.raises(SystemExit):
-        scene.supervisor.start()
-    scene.supervisor.stop()
-    assert scene.child.events == ["asked to stop", "waited 30 s", "pipe closed"]
 
 
 def test_delays_grow_with_each_short_lived_start_and_a_long_lived_one_begins_a_new_count(
@@ -362,20 +267,6 @@ def test_a_replacement_that_the_system_refuses_leaves_the_running_child(
     assert running.child.events == []
     why = "The test program could not be started: [Errno 12] no memory."
     assert caplog.messages == [f"{why} The running one continues."]
-
-
-def test_a_replacement_that_dies_is_restarted(running: Scene) -> None:
-    running.supervisor.replace()
-    running.die()
-    running.check_after(1.0)
-    assert running.starts == 3
-
-
-def test_a_replacement_comes_at_once_while_a_restart_is_due(running: Scene) -> None:
-    running.die()
-    running.supervisor.replace()
-    running.check_after(3600.0)
-    assert running.starts == 2
 
 
 def test_a_signal_waits_for_a_check_that_may_take_the_child_away(running: Scene) -> None:

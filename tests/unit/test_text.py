@@ -87,9 +87,3 @@ def test_times() -> None:
 )
 def test_amounts(standard: str, decimals: int, expected: str) -> None:
     assert text.amount(Decimal(standard), decimals, "USDT") == expected
-
-
-def test_an_amount_has_as_many_decimals_as_can_be_stored_for_display() -> None:
-    """10^78 is more than the greatest 256-bit amount."""
-    thousands = ",".join(["1", *["000"] * 26])
-    assert text.amount(Decimal(10) ** 78, 255, "USDT") == f"{thousands}.{'0' * 255} USDT"

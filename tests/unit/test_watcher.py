@@ -7,16 +7,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 
-import polars as pl
 import pytest
 
-from analytics_service.clickhouse.queries import Placeholders
 from analytics_service.concurrency import deadline
 from analytics_service.errors import BeingCorrected, StoreUnavailable, Superseded
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
 from analytics_service.state.watcher import HeadWatcher
-from analytics_service.store.job_runs import JobRun, Scheduler, recorded_intervals
+from analytics_service.store.job_runs import JobRun
 from analytics_service.store.ledger import NONE, Head, PastHead, change_counts, require_unchanged
 from tests.doubles import NOON, LedgerStore
 from tests.processes import PATIENCE, slack, until
@@ -90,19 +88,6 @@ def test_known_heads_hold_for_five_minutes_without_the_store(
     assert heads.shown().head("prices").version == 3
 
 
-def test_heads_are_as_old_as_the_question_to_a_slow_ledger(heads: HeadWatcher, store: LedgerStore, time: Time) -> None:
-    def take_ten_seconds() -> None:
-        time.now += 10
-
-    store.on_look = take_ten_seconds
-    heads.shown()
-    time.now += 290
-    heads.shown()
-    time.now += 0.1
-    with pytest.raises(StoreUnavailable):
-        heads.shown()
-
-
 def test_a_question_fails_at_once_when_the_store_is_away_and_the_next_has_another_look_taken(
     store: LedgerStore,
 ) -> None:
@@ -121,57 +106,6 @@ def test_a_question_fails_at_once_when_the_store_is_away_and_the_next_has_anothe
     until(knows)
 
 
-def test_the_last_look_says_why_the_store_cannot_be_read(heads: HeadWatcher, store: LedgerStore) -> None:
-    assert fault_of(heads) == ""
-    store.away = True
-    heads.look()
-    assert fault_of(heads) == "away"
-    store.away, store.migrations = False, store.migrations[:-1]
-    heads.look()
-    assert fault_of(heads) == "the schema is not current"
-
-
-def test_what_schedulers_tell_is_read_every_five_minutes_and_holds_while_it_cannot_be_read(time: Time) -> None:
-    class Broken(LedgerStore):
-        is_broken = False
-
-        def query(self, query: str, parts: Placeholders = (), **parameters: object) -> pl.DataFrame:
-            if self.is_broken and query == "read_job_runs":
-                raise StoreUnavailable("it takes too long")
-            return super().query(query, parts, **parameters)
-
-    store = Broken("prices")
-    heads = HeadWatcher(store, interval=None, clock=time, pause=time.pause)
-    assert heads.intervals({"prices": 1}) == {"prices": 1}
-    seen = []
-    for every in (60, 120, 240, 480):
-        store.job_runs = [JobRun("prices", "host:1", every, NOON)]
-        store.is_broken = every == 480
-        store.change("prices", version=every)
-        heads.look()
-        assert heads.shown().head("prices").version == every
-        seen.append(heads.intervals({"prices": 1}))
-        time.now += 150
-    assert seen == [{"prices": 60}, {"prices": 60}, {"prices": 240}, {"prices": 240}]
-    time.now += 300
-    heads.look()
-    assert (heads.intervals({"prices": 1}), fault_of(heads)) == ({"prices": 240}, "")
-
-
-def test_the_interval_of_a_scheduler_that_runs_goes_before_that_of_one_that_has_stopped() -> None:
-    """Of several of a kind, the one that was heard of last counts. The runs are the newest first."""
-    schedulers = [Scheduler(name, 0, alive=name.startswith("runs")) for name in ("stopped:1", "runs:1", "runs:2")]
-    runs = [
-        JobRun("prices", "stopped:1", 10, None),
-        JobRun("prices", "runs:1", 20, NOON),
-        JobRun("prices", "runs:2", 30, NOON),
-        JobRun("rates", "stopped:1", 40, None),
-        JobRun("rates", "stopped:0", 50, None),
-    ]
-    assert recorded_intervals(runs, schedulers) == {"prices": 20, "rates": 40}
-    assert recorded_intervals([], []) == {}
-
-
 def test_a_probe_waits_a_moment_only_for_a_first_look_that_hangs() -> None:
     go_on, store = threading.Event(), LedgerStore("prices")
     store.on_look = lambda: bool(go_on.wait(30))  # type: ignore[assignment]
@@ -180,25 +114,6 @@ def test_a_probe_waits_a_moment_only_for_a_first_look_that_hangs() -> None:
     assert monotonic() - begun < 2 * slack()
     go_on.set()
     until(lambda: fault_of(heads) == "")
-
-
-def test_every_other_time_a_ping_is_enough_while_clickhouse_answers() -> None:
-    class Counting(LedgerStore):
-        def probe(self, seconds: float) -> None:
-            self.queries["ping"] += 1
-            super().probe(seconds)
-
-    store = Counting("prices")
-    heads = HeadWatcher(store, interval=0.001)
-    heads.shown()
-    until(lambda: store.queries["ping"] > 100)
-    pings, looks = store.queries["ping"], store.queries["read_ledger"]
-    assert abs(pings - 2 * looks) <= 2
-    store.away = True
-    until(lambda: "away" in fault_of(heads))
-    store.change("prices", version=2)
-    store.away = False
-    until(lambda: heads.shown().head("prices").version == 2)
 
 
 def test_one_thread_looks_and_hurries_however_many_wait(store: LedgerStore) -> None:
@@ -262,13 +177,6 @@ def test_a_dataset_that_is_being_rewritten_as_the_process_starts_is_not_shown_wh
     store.open.clear()
     heads.look()
     assert monitor.check().faults == []
-
-
-def test_that_no_scheduler_runs_is_a_fault_where_one_should(heads: HeadWatcher) -> None:
-    noon = datetime.fromtimestamp(NOON, UTC)
-    for intervals, faults in (({"prices": 60}, ["no scheduler is running"]), ({}, [])):
-        monitor = Monitor(heads, lambda intervals=intervals: intervals, lambda: noon, is_configured=True)
-        assert monitor.check().faults == faults
 
 
 def test_a_host_answers_from_memory_for_five_minutes_after_its_last_look(
@@ -375,16 +283,6 @@ def test_a_request_gives_up_when_its_time_is_over(heads: HeadWatcher, store: Led
     store.rewrite("prices")
     with deadline(0), pytest.raises(BeingCorrected):
         read(views, store)
-
-
-def test_what_needs_no_reading_does_not_wait(heads: HeadWatcher, store: LedgerStore, time: Time) -> None:
-    views = Views(store, heads)
-    shown = views.newest().heads_of(["prices"])
-    store.rewrite("prices")
-    heads.look()
-    assert views.shows(shown)
-    assert views.newest().head("prices").version == 1
-    assert time.pauses == 0
 
 
 def test_what_later_snapshots_have_followed_is_changed_by_rewrites_and_losses_only() -> None:
