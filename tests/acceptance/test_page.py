@@ -3,12 +3,11 @@
 import re
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
 
 from tests.acceptance.browser import PHONE, WIDE, Browser, Colors, barriers, look
 from tests.acceptance.conftest import Service
@@ -75,7 +74,7 @@ def test_every_view_is_complete_silent_without_barriers_and_not_cut_at_any_width
     asked = [url for url in visit.browser.asked if "/api/" in url and not url.endswith("/status/health")]
     assert len({*asked}) == len(asked)
     assert page.evaluate(SHIFTED) < 0.01
-    for width in (DESK[0], WIDE[0], 768, PHONE[0]):
+    for width in (DESK[0], 768, PHONE[0]):
         look(page, (width, 900), colors)
         # Charts follow a moment later.
         page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
@@ -84,9 +83,10 @@ def test_every_view_is_complete_silent_without_barriers_and_not_cut_at_any_width
     assert visit.browser.said == []
 
 
-def test_a_brush_over_a_chart_sets_the_range_of_the_whole_page_until_a_double_click(visit: Visit) -> None:
+def test_a_brush_and_arrow_keys_set_the_range_of_the_whole_page_and_going_back_scrolls_back(visit: Visit) -> None:
     page = visit.open(ASSET)
-    box = page.locator(".chart").first.bounding_box()
+    chart = page.locator(".chart").first
+    box = chart.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 80)
     page.mouse.down()
@@ -95,71 +95,15 @@ def test_a_brush_over_a_chart_sets_the_range_of_the_whole_page_until_a_double_cl
     page.wait_for_url(lambda url: query(url)["start"] > CLOSED["start"] and query(url)["end"] < CLOSED["end"])
     visit.wait(page)
     shown = query(page.url)
-    for chart in range(3):
-        assert {name: shown[name] for name in ("start", "end")}.items() <= query(source(page, chart)).items()
-    expect(page.get_by_role("button", name="Zoom out").first).to_be_visible()
-    page.locator(".chart").first.dblclick()
+    for place in range(3):
+        assert {name: shown[name] for name in ("start", "end")}.items() <= query(source(page, place)).items()
+    chart.dblclick()
     page.wait_for_url(lambda url: query(url)["start"] == CLOSED["start"])
     expect(page.get_by_role("button", name="Zoom out")).to_have_count(0)
     visit.wait(page)
-    assert query(source(page))["start"] == CLOSED["start"]
-    page.go_back()
-    visit.wait(page)
-    assert query(page.url)["start"] == query(source(page))["start"] == shown["start"]
-    # The library writes midnight as a date, which would mean the end of the day to the API.
-    brushed = {"xaxis.range[0]": "2026-01-02 12:30:00.1234", "xaxis.range[1]": "2026-01-04"}
-    page.locator(".chart").first.evaluate("(chart, brushed) => { chart.emit('plotly_relayout', brushed); }", brushed)
-    page.wait_for_url(lambda url: query(url)["start"] == "2026-01-02T12:30:00")
-    assert query(page.url)["end"] == "2026-01-04T00:00:00"
-
-
-def test_arrow_keys_move_one_crosshair_through_all_charts_and_enter_zooms(visit: Visit) -> None:
-    page = visit.open(ASSET)
-    times = numbers(page)
-    page.locator(".chart").first.focus()
-    page.keyboard.press("Home")
-    for _ in range(4):
-        page.keyboard.press("ArrowRight")
-    tooltips = page.locator(".tooltip").all_text_contents()
-    # Price, rates and utilization have buckets of the same width.
-    assert [text[:16] for text in tooltips[:3]] == [times[4][0][:16]] * 3
-    page.keyboard.press("Enter")
-    for _ in range(10):
-        page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    page.wait_for_url(lambda url: query(url)["start"] != CLOSED["start"])
-    shown = query(page.url)
-    end = datetime.fromisoformat(times[15][0]) - timedelta(seconds=1)
-    assert [shown["start"], shown["end"]] == [times[4][0].replace(" ", "T"), end.isoformat()]
-
-
-def test_the_bucket_that_is_not_over_is_told_and_another_zone_shows_the_same_instants(visit: Visit) -> None:
-    page = visit.open(VIEWS["asset"] | {"range": "30d", "tz": "UTC"})
-    tooltip = page.locator(".tooltip").first
-    expect(page.locator(".legend").first).to_contain_text("in progress")
-    page.locator(".chart").first.focus()
-    page.keyboard.press("End")
-    expect(tooltip).to_contain_text(re.compile(r"^[-0-9]{10}( \d\d:\d\d)?, in progressOpen\$"))
-    page.keyboard.press("Home")
-    expect(tooltip).not_to_contain_text("in progress")
-    page.get_by_label("Zone").select_option("America/New_York")
-    visit.wait(page)
-    assert query(page.url)["tz"] == "America/New_York"
-    url = source(page)
-    assert query(url)["tz"] == "America/New_York"
-    zone = ZoneInfo("America/New_York")
-    expected = [datetime.fromtimestamp(t, zone).strftime("%Y-%m-%d %H:%M:%S") for t in visit.data(url)["t"]]
-    assert [row[0] for row in numbers(page)] == expected
-
-
-def test_focus_stays_in_the_view_when_a_button_of_it_draws_it_again_and_going_back_scrolls_back(visit: Visit) -> None:
-    page = visit.browser.open("about:blank")
-    # Charts are drawn in browsers without it, too.
-    page.add_init_script("delete globalThis.requestIdleCallback")
-    visit.open(ASSET)
-    expect(page.locator(".chart .main-svg").first).to_be_visible()
     page.get_by_role("button", name="Candles").click()
     visit.wait(page)
+    # Focus stays in the view that a button of it draws again.
     assert page.evaluate("document.activeElement.id") == "main"
     page.evaluate("() => new Promise((done) => { onscrollend = done; scrollTo(0, 500); }).then(() => null)")
     page.get_by_role("link", name="All markets").evaluate("(link) => link.click()")
@@ -167,16 +111,46 @@ def test_focus_stays_in_the_view_when_a_button_of_it_draws_it_again_and_going_ba
     assert page.evaluate("scrollY") == 0
     page.go_back()
     page.wait_for_function("() => scrollY === 500")
+    visit.wait(page)
+    assert query(page.url)["start"] == query(source(page))["start"] == CLOSED["start"]
+    times = numbers(page)
+    chart.focus()
+    page.keyboard.press("Home")
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    # Price, rates and utilization have buckets of the same width.
+    assert [text[:16] for text in page.locator(".tooltip").all_text_contents()[:3]] == [times[4][0][:16]] * 3
+    page.keyboard.press("Enter")
+    for _ in range(10):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: query(url)["start"] != CLOSED["start"])
+    end = datetime.fromisoformat(times[15][0]) - timedelta(seconds=1)
+    shown = query(page.url)
+    assert [shown["start"], shown["end"]] == [times[4][0].replace(" ", "T"), end.isoformat()]
+    visit.wait(page)
+    # The library writes midnight as a date, which would mean the end of the day to the API.
+    brushed = {"xaxis.range[0]": "2026-01-02 12:30:00.1234", "xaxis.range[1]": "2026-01-04"}
+    chart.evaluate("(chart, brushed) => { chart.emit('plotly_relayout', brushed); }", brushed)
+    page.wait_for_url(lambda url: query(url)["start"] == "2026-01-02T12:30:00")
+    assert query(page.url)["end"] == "2026-01-04T00:00:00"
 
 
-def test_a_custom_range_is_shown_a_backward_one_refused_and_a_future_one_left_for_the_newest(visit: Visit) -> None:
-    page = visit.open({"tz": "UTC"})
+def test_a_custom_range_is_shown_and_what_cannot_be_shown_is_told(visit: Visit) -> None:
+    """What the API would not take counts for nothing. A range of the future offers the newest data."""
+    refused = {"range": "toString", "tz": "+01:00", "start": "2017", "end": "2019"}
+    page = visit.open(VIEWS["asset"] | refused)
+    # Beside times there is a zone, so that they are the same instants for all.
+    assert query(page.url)["tz"] == page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
+    assert {"start": "now-7d", "end": "now"}.items() <= query(source(page)).items()
 
     def choose(start: str, end: str) -> None:
         page.get_by_label("From").fill(start)
         page.get_by_label("to", exact=True).fill(end)
-        page.get_by_role("button", name="Show").click()
+        page.get_by_role("button", name="Show", exact=True).first.click()
 
+    page.get_by_label("Zone").select_option("UTC")
+    visit.wait(page)
     page.get_by_text("Custom").click()
     choose(CLOSED["end"], CLOSED["start"])
     expect(page.get_by_role("alert")).to_have_text("The range ends before it begins.")
@@ -194,16 +168,6 @@ def test_a_custom_range_is_shown_a_backward_one_refused_and_a_future_one_left_fo
     assert notice.endswith(f" {newest['end']:%Y-%m-%d %H:%M}.")
     assert newest["end"] - newest["start"] == timedelta(days=1)
     expect(page.locator(".chart .main-svg").first).to_be_visible()
-
-
-def test_a_range_in_the_address_that_the_api_would_not_take_counts_for_nothing_and_a_backward_one_is_told(
-    visit: Visit,
-) -> None:
-    refused = {"range": "toString", "tz": "+01:00", "start": "2017", "end": "2019"}
-    page = visit.open(VIEWS["asset"] | refused)
-    # Beside times there is a zone, so that they are the same instants for all.
-    assert query(page.url)["tz"] == page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
-    assert {"start": "now-7d", "end": "now"}.items() <= query(source(page)).items()
     visit.open(VIEWS["asset"] | {"start": "2026-02-02T00:00", "end": "2026-02-01", "tz": "UTC"})
     expect(page.locator("main [role=alert]")).to_have_text("The range ends before it begins. Choose another range.")
     expect(page.locator(".chart")).to_have_count(0)
@@ -214,7 +178,7 @@ def test_a_range_in_the_address_that_the_api_would_not_take_counts_for_nothing_a
 
 
 def test_colours_and_zone_follow_the_address_then_what_was_chosen_before(visit: Visit) -> None:
-    """The button offers the other colours."""
+    """The button offers the other colours. The bucket that is not over says so."""
     page = visit.open(VIEWS["markets"], color_scheme="dark")
     expect(page.get_by_role("button", name="Light colours")).to_be_visible()
     page = visit.open(VIEWS["markets"] | {"theme": "light", "tz": "UTC"}, color_scheme="dark")
@@ -223,10 +187,20 @@ def test_colours_and_zone_follow_the_address_then_what_was_chosen_before(visit: 
     expect(page.get_by_role("button", name="Light colours")).to_be_visible()
     assert "theme" not in query(page.url)
     assert page.evaluate("history.length") == entries
-    page.get_by_label("Zone").select_option("Asia/Tokyo")
-    page = visit.open(VIEWS["asset"] | CLOSED, color_scheme="light")
+    page.get_by_label("Zone").select_option("America/New_York")
+    page = visit.open(VIEWS["asset"] | {"range": "30d"}, color_scheme="light")
     expect(page.get_by_role("button", name="Light colours")).to_be_visible()
-    assert query(source(page))["tz"] == "Asia/Tokyo"
+    url, zone = source(page), ZoneInfo("America/New_York")
+    assert query(url)["tz"] == "America/New_York"
+    expected = [datetime.fromtimestamp(t, zone).strftime("%Y-%m-%d %H:%M:%S") for t in visit.data(url)["t"]]
+    assert [row[0] for row in numbers(page)] == expected
+    tooltip = page.locator(".tooltip").first
+    expect(page.locator(".legend").first).to_contain_text("in progress")
+    page.locator(".chart").first.focus()
+    page.keyboard.press("End")
+    expect(tooltip).to_contain_text(re.compile(r"^[-0-9]{10}( \d\d:\d\d)?, in progressOpen\$"))
+    page.keyboard.press("Home")
+    expect(tooltip).not_to_contain_text("in progress")
 
 
 def test_a_failed_chart_says_why_and_what_the_service_is_too_busy_for_is_asked_for_again_when_it_says(
@@ -259,21 +233,6 @@ def test_a_failed_chart_says_why_and_what_the_service_is_too_busy_for_is_asked_f
     broken.locator(".main-svg").first.wait_for()
 
 
-@pytest.mark.slow
-def test_a_charting_library_that_could_not_be_loaded_is_loaded_anew(visit: Visit) -> None:
-    # The tab that tests share has it in its cache.
-    page = visit.browser.new_tab()
-    library = re.compile("plotly")
-    page.route(library, lambda route: route.abort())
-    page.goto(visit.url(VIEWS["asset"]))
-    again = page.get_by_role("button", name="Try again")
-    again.first.wait_for()
-    expect(page.get_by_role("alert").first).to_have_text("The charting library could not be loaded.")
-    page.unroute(library)
-    again.first.click()
-    page.locator(".main-svg").first.wait_for()
-
-
 def test_a_service_that_is_down_and_one_that_hangs_have_messages_of_their_own(visit: Visit) -> None:
     # Its clock stays with the tab.
     page = visit.browser.new_tab()
@@ -294,46 +253,28 @@ def test_a_service_that_is_down_and_one_that_hangs_have_messages_of_their_own(vi
     expect(page.get_by_role("table")).to_be_visible()
 
 
-def with_health(page: Page, **health: Any) -> None:
-    """Have the service say of itself what a test says."""
-    said = {"healthy": False, "faults": [], "simulated": False, "sources": [], "snapshots": []} | health
-    answer_with(page, "/status/health", said)
-
-
 @pytest.mark.parametrize(
     ("view", "message"),
     [
         ("overview", "This service has no deposits and debt."),
-        pytest.param("markets", "There are no prices and markets yet.", marks=pytest.mark.slow),
-        pytest.param("asset", "There are no assets yet.", marks=pytest.mark.slow),
-        pytest.param("address", "This service has no positions of addresses.", marks=pytest.mark.slow),
+        ("markets", "There are no prices and markets yet."),
+        ("asset", "There are no assets yet."),
+        ("address", "This service has no positions of addresses."),
     ],
 )
 def test_an_empty_store_is_announced_without_asking_for_what_is_not_there(
     visit: Visit, view: str, message: str
 ) -> None:
     page = visit.browser.open("about:blank")
-    with_health(page, store={"reachable": True, "schema_current": True})
+    health = {"healthy": False, "faults": [], "simulated": False, "sources": [], "snapshots": []}
+    answer_with(page, "/status/health", health | {"store": {"reachable": True, "schema_current": True}})
     page.goto(visit.url(VIEWS[view]))
     expect(page.locator("main .notice")).to_contain_text(message)
     assert visit.browser.said == []
 
 
-@pytest.mark.slow
-def test_what_is_in_memory_is_shown_while_the_store_cannot_be_reached(visit: Visit) -> None:
-    page = visit.browser.open("about:blank")
-    with_health(page, simulated=True, store={"reachable": False, "schema_current": False})
-    page.goto(visit.url(VIEWS["overview"]))
-    expect(page.locator(".tile")).to_have_count(6)
-    expect(page.locator(".chip")).to_have_text(["store cannot be reached"])
-
-
 def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it_for_files_too(visit: Visit) -> None:
-    # Its init script stays with the tab: there is no later look at the service.
-    page = visit.browser.new_tab()
-    page.add_init_script(
-        "{ const run = setTimeout; globalThis.setTimeout = (call, ms) => ms < 9000 && run(call, ms); }"
-    )
+    page = visit.browser.open("about:blank")
     sent: set[str | None] = set()
 
     def guard(route: Route) -> None:
@@ -344,7 +285,7 @@ def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it_for_files_too(
         elif "format=csv" in route.request.url:
             failure(route, 429, "rate_limited", "Too many requests.")
         else:
-            route.continue_()
+            route.fallback()
 
     def with_keys(route: Route) -> None:
         """The page as a service with API keys has it."""
@@ -424,10 +365,13 @@ class Watched:
         return not self.is_marked()
 
 
-def test_a_view_that_ends_now_is_drawn_again_while_nobody_uses_or_reads_it(visit: Visit) -> None:
+def test_a_view_of_the_present_is_drawn_again_while_nobody_uses_it_and_a_hidden_tab_asks_for_nothing(
+    visit: Visit,
+) -> None:
     watched = Watched(visit)
-    watched.show(VIEWS["asset"])
     page = watched.page
+    page.add_init_script("Object.defineProperty(document, 'hidden', { get: () => globalThis.isAway ?? false })")
+    watched.show(VIEWS["markets"])
     page.mouse.move(300, 300)
     watched.added += 1
     watched.let_pass(20)
@@ -438,28 +382,12 @@ def test_a_view_that_ends_now_is_drawn_again_while_nobody_uses_or_reads_it(visit
     assert page.locator("main .next").count() == 0
     assert visit.browser.said == []
     watched.mark()
-    page.locator(".panel summary").first.click()
-    page.evaluate("document.activeElement.blur()")
+    page.get_by_label("Search").focus()
     watched.added += 1
-    assert not any(watched.is_drawn_again() for _ in range(4)), "it was drawn again although someone has opened a part"
-
-
-def test_a_hidden_tab_asks_for_nothing_until_it_is_seen_again(visit: Visit) -> None:
-    watched = Watched(visit)
-    page = watched.page
-    page.add_init_script("Object.defineProperty(document, 'hidden', { get: () => globalThis.isAway ?? false })")
-    watched.show(VIEWS["markets"])
+    assert not any(watched.is_drawn_again() for _ in range(3)), "it was drawn again although someone writes"
     page.evaluate("globalThis.isAway = true")
     asked = len(visit.browser.asked)
     watched.let_pass(40)
     assert len(visit.browser.asked) == asked
     with page.expect_request(re.compile("/status/health")):
         page.evaluate("() => { globalThis.isAway = false; document.dispatchEvent(new Event('visibilitychange')); }")
-
-
-@pytest.mark.slow
-def test_what_is_over_is_not_drawn_again(visit: Visit) -> None:
-    watched = Watched(visit)
-    watched.show(ASSET)
-    watched.added += 1
-    assert not any(watched.is_drawn_again() for _ in range(4))

@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
 from analytics_service.sources.simulated.universe import ID_OF
 from tests.acceptance.browser import PHONE, WIDE, Browser, barriers, look
@@ -61,13 +61,29 @@ def test_an_overview_compares_the_ends_of_the_range_or_whole_days_whatever_the_w
         column = history["series"][0]["c"]
         column[-1] = str(2 * Decimal(column[-1]))
 
-    # The last day has only begun.
+    # The last day has only begun. The range begins before the data.
     page = visit.browser.open("about:blank")
     answer_with(page, "/history/liquidations", {"series": [{"v": ["0", "10", "30", "31"]}]})
-    edit(page, "/history/tvl.*period=auto", double_the_end)
-    visit.open({"tz": "UTC"})
+    visit.open({"range": "All", "tz": "UTC"})
     expect(page.locator(".tile").last).to_contain_text("$20.00day before: $10.00")
-    # In fewer and wider buckets.
+    since = f"since {began:%H:%M}" if began.date() == datetime.now(UTC).date() else f"since {began:%Y-%m-%d %H:%M}"
+    expect(page.locator(".tile", has_text=since)).to_have_count(5)
+    # In fewer and wider buckets, with gaps, and symbols that look like markup.
+    symbols = ["A<b>B</b><sub>C</sub>", '<a href="https://evil.example">D</a>', "E&lt;F &amp; %{x}"]
+
+    def make_gaps(history: Any) -> None:
+        count = len(history["t"])
+        for series in history["series"]:
+            series["v"] = [None if place in (0, 1, count // 2) else "1" for place in range(count)]
+
+    def rename(history: Any) -> None:
+        del history["series"][len(symbols) :]
+        for series, symbol in zip(history["series"], symbols, strict=True):
+            series["symbol"] = symbol
+
+    edit(page, "/history/tvl.*period=auto", double_the_end)
+    edit(page, "/markets/history/deposits.*period=auto", make_gaps)
+    edit(page, "/markets/history/collateral.*period=auto", rename)
     visit.open(times | {"tz": "UTC"}, size=PHONE)
     expect(page.locator(".tile").first).to_contain_text(f"{value}{change} over the range")
     expect(page.locator("h1 + p")).to_contain_text(
@@ -77,51 +93,22 @@ def test_an_overview_compares_the_ends_of_the_range_or_whole_days_whatever_the_w
     expect(page.locator(".tile", has_text="Utilization")).to_contain_text(re.compile(r"\d pp over the range"))
     # Liquidations are of now, and the other numbers are not.
     expect(page.locator(".tile", has_text="Liquidations")).to_have_count(0)
-    # A range that begins before the data.
-    visit.open({"range": "All", "tz": "UTC"})
-    since = f"since {began:%H:%M}" if began.date() == datetime.now(UTC).date() else f"since {began:%Y-%m-%d %H:%M}"
-    expect(page.locator(".tile", has_text=since)).to_have_count(5)
-    assert visit.browser.said == []
-
-
-def test_what_is_missing_is_a_gap_and_an_asset_has_one_colour_in_all_charts(visit: Visit) -> None:
-    page = visit.browser.open("about:blank")
-
-    def make_gaps(history: Any) -> None:
-        for series in history["series"]:
-            series["v"] = [None if place in (0, 1, 50) else "1" for place in range(len(history["t"]))]
-
-    edit(page, "/markets/history/deposits.*period=auto", make_gaps)
-    visit.open({"tz": "UTC"} | CLOSED)
-    marks = [page.locator(f"#chart-{name}-by-asset ~ .below .mark") for name in ("deposits", "debt")]
-    assert [mark.all_inner_texts() for mark in marks] == [["Gap: no data"], []]
-    charts = [
-        page.locator(f"#chart-{name}-by-asset").evaluate("(chart) => chart.data") for name in ("deposits", "debt")
-    ]
-    first = charts[0][0]["name"]
-    buckets = len(visit.data(source(page, 1))["t"])
-    assert [len(trace["x"]) for trace in charts[0] if trace["name"] == first] == [48, buckets - 51]
+    # An asset has one colour in all charts.
+    ids = [f"#chart-{name}-by-asset" for name in ("deposits", "debt")]
+    assert [page.locator(f"{one} ~ .below .mark").all_inner_texts() for one in ids] == [["Gap: no data"], []]
+    charts = [page.locator(one).evaluate("(chart) => chart.data") for one in ids]
+    first, buckets = charts[0][0]["name"], len(visit.data(source(page, 1))["t"])
+    middle = buckets // 2
+    assert [len(part["x"]) for part in charts[0] if part["name"] == first] == [middle - 2, buckets - middle - 1]
     colors = [{trace["name"]: trace["fillcolor"] for trace in traces} for traces in charts]
     both = colors[0].keys() & colors[1].keys() - {"Others"}
     assert len(both) > 2
     assert all(colors[0][name] == colors[1][name] for name in both)
     assert len({*colors[0].values()}) == len(colors[0])
-
-
-def test_charts_show_symbols_as_they_are_written(visit: Visit) -> None:
-    symbols = ["A<b>B</b><sub>C</sub>", '<a href="https://evil.example">D</a>', "E&lt;F &amp; %{x}"]
-    page = visit.browser.open("about:blank")
-
-    def rename(history: Any) -> None:
-        del history["series"][len(symbols) :]
-        for series, symbol in zip(history["series"], symbols, strict=True):
-            series["symbol"] = symbol
-
-    edit(page, "/markets/history/deposits.*period=auto", rename)
-    visit.open({})
-    panel = page.locator(".panel", has_text="Deposits by asset")
+    panel = page.locator(".panel", has_text="Collateral by asset")
     assert sorted(panel.locator(".legend button").all_text_contents()) == sorted(symbols)
     assert panel.locator(".main-svg").locator("a, [style*=bold], [baseline-shift]").count() == 0
+    assert visit.browser.said == []
 
 
 def test_an_asset_begins_with_its_numbers_at_the_end_of_the_range_and_its_chart_is_that_of_the_api(
@@ -169,6 +156,14 @@ def test_an_asset_begins_with_its_numbers_at_the_end_of_the_range_and_its_chart_
         panel.get_by_role("button", name=f"Copy as {name}").click()
         expect(panel.get_by_role("button", name=f"Copy as {name}")).to_have_count(0)
         assert page.evaluate("navigator.clipboard.readText()") == code
+    # Compared with another asset from where both have a price.
+    page.get_by_role("combobox", name="Compare with").select_option("ORB")
+    visit.wait(page)
+    assert query(page.url)["with"] == "native;uorb"
+    hel, orb = visit.data(source(page))["series"]
+    assert (hel["asset"], orb["asset"]) == (HEL, "native;uorb")
+    pairs = [(Decimal(one), Decimal(other)) for one, other in zip(hel["c"], orb["c"], strict=True) if one and other]
+    assert numbers(page)[-1][1:] == [signed(last / first - 1) for first, last in zip(pairs[0], pairs[-1], strict=True)]
     # A receipt token has no quote, but the price that it is valued at.
     page.get_by_role("link", name="rHEL", exact=True).click()
     visit.wait(page)
@@ -177,17 +172,6 @@ def test_an_asset_begins_with_its_numbers_at_the_end_of_the_range_and_its_chart_
     expect(page.locator(".tile .value").first).to_have_text(price)
     expect(page.locator(".tile .value").nth(1)).to_have_text(lent["text"]["receipt_total_supply"])
     expect(page.locator(".panel h2")).to_have_text(["Collateral"])
-
-
-def test_an_asset_is_compared_with_another_from_where_both_have_a_price(visit: Visit) -> None:
-    page = visit.open(ASSET)
-    page.get_by_role("combobox", name="Compare with").select_option("ORB")
-    visit.wait(page)
-    assert query(page.url)["with"] == "native;uorb"
-    hel, orb = visit.data(source(page))["series"]
-    assert (hel["asset"], orb["asset"]) == (HEL, "native;uorb")
-    pairs = [(Decimal(one), Decimal(other)) for one, other in zip(hel["c"], orb["c"], strict=True) if one and other]
-    assert numbers(page)[-1][1:] == [signed(last / first - 1) for first, last in zip(pairs[0], pairs[-1], strict=True)]
 
 
 def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_before(visit: Visit) -> None:
@@ -243,15 +227,13 @@ def test_markets_are_searched_sorted_fit_the_page_and_are_kept_in_the_address(vi
     assert table.evaluate(fits)
     page.get_by_role("button", name="For borrowers").click()
     expect(heads.filter(has_text="Debt")).to_have_attribute("aria-sort", "descending")
-    assert table.evaluate(fits)
-    visit.open(query(page.url))
-    expect(heads.filter(has_text="Borrow APR")).to_be_visible()
     expect(heads.filter(has_text="Lend APR")).to_have_count(0)
-    visit.open(VIEWS["markets"], size=(1920, 1080))
+    assert table.evaluate(fits)
+    wide = (1920, 1080)
+    visit.open(VIEWS["markets"], size=wide)
     expect(page.get_by_role("button", name="All", exact=True)).to_have_attribute("aria-pressed", "true")
     assert table.evaluate(fits)
     assert table.evaluate("(table) => table.offsetWidth") > 1800
-    visit.open(VIEWS["markets"] | {"columns": "all"})
     for order in ("descending", "ascending"):
         page.get_by_role("button", name="Price").click()
         expect(page.get_by_role("columnheader", name="Price")).to_have_attribute("aria-sort", order)
@@ -266,9 +248,19 @@ def test_markets_are_searched_sorted_fit_the_page_and_are_kept_in_the_address(vi
     assert rows.locator("th").all_inner_texts()[: len(debts)] == sorted(debts, key=lambda symbol: -debts[symbol])
     page.get_by_label("Search").fill("hus")
     expect(rows).to_have_count(1)
-    visit.open(query(page.url))
+    visit.open(query(page.url), size=wide)
     expect(rows).to_have_count(1)
     expect(page.get_by_role("columnheader", name="Debt")).to_have_attribute("aria-sort", "descending")
+    # As of the end of a range that is over.
+    sums = visit.data(f"/markets/supply?tz=UTC&at={CLOSED['end']}")
+    visit.open(VIEWS["markets"] | CLOSED | {"tz": "UTC"})
+    said = page.locator("main p")
+    expect(said.first).to_contain_text(f"As of {CLOSED['end'].replace('T', ' ')}")
+    expect(said.nth(1)).to_contain_text(f"Total value locked is {compact(sums['tvl']['tvl'])}:")
+    page.get_by_role("link", name="Show now").click()
+    visit.wait(page)
+    assert {"start", "end"}.isdisjoint(query(page.url))
+    expect(said.first).to_contain_text("Total value locked")
 
 
 def test_markets_show_where_all_value_is_and_are_a_file_with_exact_values(visit: Visit) -> None:
@@ -329,18 +321,6 @@ def test_markets_show_where_all_value_is_and_are_a_file_with_exact_values(visit:
     expect(page.get_by_text("the redemption ratio.")).to_be_visible()
 
 
-def test_markets_are_those_of_the_end_of_a_range_that_is_over(visit: Visit) -> None:
-    sums = visit.data(f"/markets/supply?tz=UTC&at={CLOSED['end']}")
-    page = visit.open(VIEWS["markets"] | CLOSED | {"tz": "UTC"})
-    said = page.locator("main p")
-    expect(said.first).to_contain_text(f"As of {CLOSED['end'].replace('T', ' ')}")
-    expect(said.nth(1)).to_contain_text(f"Total value locked is {compact(sums['tvl']['tvl'])}:")
-    page.get_by_role("link", name="Show now").click()
-    visit.wait(page)
-    assert {"start", "end"}.isdisjoint(query(page.url))
-    expect(said.first).to_contain_text("Total value locked")
-
-
 def test_the_contents_of_docs_are_folded_away_on_phones_only_and_have_no_barriers(visit: Visit) -> None:
     page = visit.browser.open(f"http://{visit.service.bind}/docs", PHONE)
     entry = page.get_by_role("navigation").get_by_role("link", name="/markets/supply")
@@ -363,23 +343,21 @@ def test_the_contents_of_docs_are_folded_away_on_phones_only_and_have_no_barrier
     assert visit.browser.said == []
 
 
-def accounts_of(page: Page) -> Locator:
-    """The rows of the accounts that could be liquidated."""
-    return page.get_by_role("table", name="Accounts that could be liquidated").locator("tbody tr")
-
-
-def test_a_slider_shows_what_could_be_liquidated_and_leads_to_the_accounts(visit: Visit) -> None:
+def test_a_change_of_a_price_shows_what_could_be_liquidated_and_tokens_follow_if_the_viewer_says_so(
+    visit: Visit,
+) -> None:
     page = visit.open({"view": "risk", "of": HEL})
     ladder = source(page, 3)
     steps = {Decimal(step["change"]): step for step in visit.data(ladder)["steps"]}
-    rows = accounts_of(page)
+    rows = page.get_by_role("table", name="Accounts that could be liquidated").locator("tbody tr")
+    slider, told = page.get_by_label("changes by"), page.locator("output")
     for percent in (10, -95):
-        page.get_by_label("changes by").fill(str(percent))
+        slider.fill(str(percent))
         accounts = steps[Decimal(percent) / 100]["accounts"]
-        told = page.locator("output").inner_text()
-        assert (f"+{percent}%" if percent > 0 else f"{MINUS}{-percent}%") in told
-        assert f": {accounts} account" in told
-        assert re.search(r", at \$([\d,]+\.\d\d|0\.\d{4,}): .* with \$([\d,]+\.\d\d|[\d.]+[kM]) of debt", told)
+        text = told.inner_text()
+        assert (f"+{percent}%" if percent > 0 else f"{MINUS}{-percent}%") in text
+        assert f": {accounts} account" in text
+        assert re.search(r", at \$([\d,]+\.\d\d|0\.\d{4,}): .* with \$([\d,]+\.\d\d|[\d.]+[kM]) of debt", text)
         expect(rows).to_have_count(min(accounts, 10))
     # The chart marks the price, and tells the numbers at the cursor.
     drawn = page.locator("#chart-what-could-be-liquidated-at-other-prices")
@@ -391,25 +369,9 @@ def test_a_slider_shows_what_could_be_liquidated_and_leads_to_the_accounts(visit
     at = query(ladder)["at"]
     listed = visit.data(f"/analytics/market/borrowers?prices=HEL:-95%25&sort=health&at={at}&limit=10")
     expect(rows.locator("td:nth-child(4)")).to_have_text([three_decimals(one["health"]) for one in listed])
-    falling = rows.filter(has_text=f"({MINUS}").first
-    falls_at = falling.locator("td").nth(5).inner_text()
-    account = str(falling.get_by_role("link").get_attribute("href"))
-    # Meanwhile there may be newer prices.
-    moment = datetime.fromtimestamp(int(at), UTC).isoformat()[:19]
-    visit.open(query(account) | {"at": moment, "tz": "UTC"})
-    assert page.get_by_role("columnheader", name="Liquidated at").first.is_visible()
-    assert page.get_by_role("cell", name=falls_at).first.is_visible()
-
-
-def test_a_change_of_a_price_is_typed_and_tokens_with_a_price_of_their_own_follow_if_the_viewer_says_so(
-    visit: Visit,
-) -> None:
-    page = visit.open({"view": "risk", "of": HEL})
-    field, slider, told = (
-        page.get_by_label("Change in percent"),
-        page.get_by_label("changes by"),
-        page.locator("output"),
-    )
+    account = query(str(rows.first.get_by_role("link").get_attribute("href")))
+    assert (account["view"], account["address"]) == ("address", listed[0]["address"])
+    field = page.get_by_label("Change in percent")
     for typed, change in (("-12.5", "-12.5"), ("", "-12.5"), ("500", "100"), ("-40", "-40")):
         field.fill(typed)
         field.press("Enter")
@@ -417,8 +379,6 @@ def test_a_change_of_a_price_is_typed_and_tokens_with_a_price_of_their_own_follo
         expect(field).to_have_value(change)
         expect(field).to_be_focused()
         expect(told).to_contain_text(f"{change.replace('-', MINUS)}%, at $")
-    [step] = [one for one in visit.data(source(page, 3))["steps"] if Decimal(one["change"]) == Decimal("-0.4")]
-    expect(told).to_contain_text(f": {step['accounts']} account")
     slider.fill("-60")
     expect(field).to_have_value("-60")
     assert query(page.url)["change"] == "-60"
@@ -427,10 +387,9 @@ def test_a_change_of_a_price_is_typed_and_tokens_with_a_price_of_their_own_follo
         page.get_by_label("stHEL too").check()
     [step] = [one for one in answered.value.json()["data"]["steps"] if one["change"] == "-0.6"]
     expect(told).to_contain_text(f": {step['accounts']} account")
-    rows = accounts_of(page)
     expect(rows).to_have_count(min(step["accounts"], 10))
-    [listed] = [url for url in visit.browser.asked if "sort=health" in url and "asthel" in url]
-    expect(rows.locator("td:nth-child(4)")).to_have_text([three_decimals(one["health"]) for one in visit.data(listed)])
+    [url] = [url for url in visit.browser.asked if "sort=health" in url and "asthel" in url]
+    expect(rows.locator("td:nth-child(4)")).to_have_text([three_decimals(one["health"]) for one in visit.data(url)])
     assert query(page.url)["follow"] == "1"
     # Nothing follows a dollar.
     page.get_by_label("Price of").select_option(ID_OF["USDT"])
@@ -438,8 +397,10 @@ def test_a_change_of_a_price_is_typed_and_tokens_with_a_price_of_their_own_follo
     assert visit.browser.said == []
 
 
-def test_every_figure_of_risk_leads_to_its_accounts(visit: Visit) -> None:
-    page = visit.open({"view": "risk", "who": "1.5", "tz": "UTC"} | CLOSED)
+def test_every_figure_of_risk_leads_to_its_accounts_and_transactions_to_addresses_and_assets(visit: Visit) -> None:
+    page = visit.browser.open("about:blank")
+    page.route(re.compile("/market/events"), thirty_transactions)
+    visit.open({"view": "risk", "who": "1.5", "tz": "UTC"} | CLOSED)
     given = query(source(page))
     assert given["at"] == CLOSED["end"]
     risk = visit.data(source(page))
@@ -464,38 +425,23 @@ def test_every_figure_of_risk_leads_to_its_accounts(visit: Visit) -> None:
     shown = rows.get_by_role("link").evaluate_all("(links) => links.map(({title}) => title)")
     listed = visit.data(f"/analytics/market/borrowers?sort=debt&limit=20&tz=UTC&at={given['at']}")
     assert shown == [one["address"] for one in listed]
-
-
-@pytest.mark.parametrize("view", [pytest.param("overview", marks=pytest.mark.slow), "risk"])
-def test_the_newest_transactions_of_all_are_chosen_and_lead_to_addresses_and_assets(visit: Visit, view: str) -> None:
-    page = visit.browser.open("about:blank")
-    page.route(re.compile("/market/events"), thirty_transactions)
-    visit.open({"view": view, "tz": "UTC"} | CLOSED)
-    rows = page.get_by_role("table", name="Latest").locator("tbody tr")
-    expect(rows).to_have_count(10)
-    expect(rows.first.get_by_role("link", name="1 AHEL")).to_have_attribute("href", re.compile("asset=native%3Bahel"))
+    events = page.get_by_role("table", name="Latest").locator("tbody tr")
+    expect(events).to_have_count(10)
+    expect(events.first.get_by_role("link", name="1 AHEL")).to_have_attribute("href", re.compile("asset=native%3Bahel"))
     page.get_by_role("button", name="Older").click()
-    expect(rows).to_have_count(20)
+    expect(events).to_have_count(20)
     with page.expect_request(re.compile("/market/events")) as asked:
         page.get_by_role("combobox", name="Asset").select_option("HEL")
-    chosen = {"asset_ids": HEL} | ({"action": "liquidate"} if view == "risk" else {})
-    assert chosen.items() <= query(asked.value.url).items()
-    account = rows.first.get_by_role("link", name=re.compile("^ptcl1")).get_attribute("href")
+    assert {"asset_ids": HEL, "action": "liquidate"}.items() <= query(asked.value.url).items()
+    account = events.first.get_by_role("link", name=re.compile("^ptcl1")).get_attribute("href")
     assert query(str(account))["address"] == RICH
-    visit.data(f"/analytics/market/events?limit=10&with_text=true&asset_ids={HEL}")
-
-
-def follower(visit: Visit) -> Page:
-    """The page of a service that follows some addresses of another deployment."""
-    page = visit.browser.open("about:blank")
-    paths = re.compile(r"/market/(risk|borrowers)\b")
-    page.route(paths, lambda route: failure(route, 404, "entity_not_found", ONLY_SOME))
-    return page
 
 
 def test_where_only_some_addresses_are_known_the_page_says_so_in_place_of_figures_of_all(visit: Visit) -> None:
     """As the service of a follower does. Histories of risk are there."""
-    page = follower(visit)
+    page = visit.browser.open("about:blank")
+    paths = re.compile(r"/market/(risk|borrowers)\b")
+    page.route(paths, lambda route: failure(route, 404, "entity_not_found", ONLY_SOME))
     visit.open(VIEWS["risk"])
     expect(page.locator(".notice")).to_have_text([ONLY_SOME])
     expect(page.locator(".tile")).to_have_count(0)
@@ -503,23 +449,22 @@ def test_where_only_some_addresses_are_known_the_page_says_so_in_place_of_figure
     assert page.locator(".main-svg").count() > 0
 
 
-@pytest.mark.slow
-def test_where_only_some_addresses_are_known_the_health_of_one_is_shown_without_prices(visit: Visit) -> None:
-    page = follower(visit)
-    visit.open(VIEWS["address"])
-    expect(page.get_by_text(f"Liquidation prices are unknown. {ONLY_SOME}")).to_be_visible()
-    expect(page.get_by_role("heading", name="Account 0")).to_be_visible()
-    expect(page.get_by_role("columnheader", name="Liquidated at")).to_have_count(0)
-
-
 def test_an_address_is_found_and_shown_as_of_an_earlier_moment_with_older_transactions(visit: Visit) -> None:
     page = visit.browser.open("about:blank")
     page.route(re.compile("/tx-history"), thirty_transactions)
+    with page.expect_response(re.compile("/borrowers")) as answered:
+        page.goto(visit.url({"view": "address"}))
+    visit.wait(page)
+    documented = page.locator("main").get_by_role("link", name="API documentation")
+    expect(documented).to_have_attribute("href", re.compile("docs#get_users_address_user$"))
+    borrower = page.get_by_role("table", name="Largest borrowers").get_by_role("link").first.get_attribute("href")
+    assert query(str(borrower))["address"] == answered.value.json()["data"][0]["address"]
+    field, show = page.get_by_label("Address", exact=True), page.get_by_role("button", name="Show", exact=True).last
     visit.open({"view": "address", "address": "nobody", "tz": "Asia/Tokyo"})
     told = "“nobody” cannot be used. It must be bech32 with a valid checksum, or 0x and 40 hex digits."
     expect(page.get_by_role("alert")).to_have_text(told)
-    page.get_by_label("Address", exact=True).fill(RICH)
-    page.get_by_role("button", name="Show", exact=True).last.click()
+    field.fill(RICH)
+    show.click()
     expect(page.get_by_role("heading", name="Account 0")).to_be_visible()
     assert page.title().startswith("Address · ")
     user = visit.data(f"/users/{RICH}/user?with_text=true&with_value=true")
@@ -530,7 +475,7 @@ def test_an_address_is_found_and_shown_as_of_an_earlier_moment_with_older_transa
     moment = datetime.now(ZoneInfo("Asia/Tokyo")).isoformat()[:19]
     page.get_by_label("as of").fill(moment)
     with page.expect_request(lambda request: "/user?" in request.url and "at=" in request.url) as request:
-        page.get_by_role("button", name="Show", exact=True).last.click()
+        show.click()
     assert query(request.value.url)["at"].startswith(moment[:16])
     moment_and_zone = {"at": query(page.url)["at"], "tz": "Asia/Tokyo"}
     assert moment_and_zone.items() <= query(request.value.url).items()
@@ -540,35 +485,33 @@ def test_an_address_is_found_and_shown_as_of_an_earlier_moment_with_older_transa
     expect(page.get_by_role("button", name="Older")).to_be_hidden()
     for url in [url for url in visit.browser.asked if "/tx-history?" in url][-2:]:
         assert moment_and_zone.items() <= query(url).items()
-
-
-def test_without_an_address_borrowers_are_offered_and_transactions_are_filtered(visit: Visit) -> None:
-    page = visit.browser.open("about:blank")
-    with page.expect_response(re.compile("/borrowers")) as answered:
-        page.goto(visit.url({"view": "address"}))
-    visit.wait(page)
-    documented = page.locator("main").get_by_role("link", name="API documentation")
-    expect(documented).to_have_attribute("href", re.compile("docs#get_users_address_user$"))
-    [first, *_] = answered.value.json()["data"]
-    link = page.get_by_role("table", name="Largest borrowers").get_by_role("link").first
-    borrower = query(str(link.get_attribute("href")))
-    assert borrower["address"] == first["address"]
-    visit.open(borrower | {"action": "return"})
-    expect(page.get_by_role("combobox", name="Action")).to_have_value("return")
     with page.expect_request(re.compile("/tx-history")) as asked:
         page.get_by_role("combobox", name="Action").select_option("Borrow")
     assert query(asked.value.url)["action"] == query(page.url)["action"] == "borrow"
-    expect(page.locator(".panel", has_text="Transactions").last).to_contain_text(
-        re.compile("Borrow|There are no such transactions.")
-    )
 
 
-def test_an_address_shows_its_worth_at_a_moment_and_how_a_chosen_metric_has_changed(visit: Visit) -> None:
+def test_an_address_shows_its_worth_at_a_moment_how_a_metric_has_changed_and_sections_that_fold(visit: Visit) -> None:
     """A tile that cannot be loaded says so beside all else."""
     page = visit.browser.open("about:blank")
     pattern = re.compile("metric=health")
     page.route(pattern, away)
-    visit.open(VIEWS["address"] | {"at": CLOSED["end"], "tz": "UTC"})
+    page.route(re.compile("/tx-history"), thirty_transactions)
+    page.goto(f"{visit.url(VIEWS['address'] | {'at': CLOSED['end'], 'tz': 'UTC'})}#wallet")
+    visit.wait(page)
+    wallet = page.locator("#wallet")
+    assert abs(wallet.evaluate("(section) => section.getBoundingClientRect().top")) < 30
+    wallet.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(wallet.get_by_role("table")).to_be_hidden()
+    page.get_by_role("navigation", name="Sections").get_by_role("link", name="Wallet").click()
+    expect(wallet.get_by_role("table")).to_be_visible()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    expect(page.get_by_title(RICH)).to_have_text(f"{RICH[:10]}\N{HORIZONTAL ELLIPSIS}{RICH[-6:]}")
+    for name, whole in (("address", RICH), ("transaction", "1")):
+        page.get_by_role("button", name=f"Copy {name}").first.click()
+        expect(page.get_by_role("button", name="Copied")).to_have_count(1)
+        assert page.evaluate("navigator.clipboard.readText()") == whole
+        expect(page.get_by_role("button", name="Copied")).to_have_count(0)
     tiles = page.locator(".tile")
     expect(tiles.locator("h2")).to_have_text(
         ["Net worth", "Collateral", "Debt", "Deposits", "Least health", "Debt to collateral"]
@@ -593,24 +536,13 @@ def test_an_address_shows_its_worth_at_a_moment_and_how_a_chosen_metric_has_chan
     expect(chart.locator(".tooltip")).to_contain_text(re.compile(r"Least health\d"))
 
 
-def test_sections_of_an_address_are_linked_and_fold_and_its_hashes_are_copied(visit: Visit) -> None:
-    page = visit.browser.open("about:blank")
-    page.route(re.compile("/tx-history"), thirty_transactions)
-    page.goto(f"{visit.url(VIEWS['address'])}#wallet")
-    visit.wait(page)
-    wallet = page.locator("#wallet")
-    assert abs(wallet.evaluate("(section) => section.getBoundingClientRect().top")) < 30
-    wallet.locator("summary").focus()
-    page.keyboard.press("Enter")
-    expect(wallet.get_by_role("table")).to_be_hidden()
-    page.get_by_role("navigation", name="Sections").get_by_role("link", name="Wallet").click()
-    expect(wallet.get_by_role("table")).to_be_visible()
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    expect(page.get_by_title(RICH)).to_have_text(f"{RICH[:10]}\N{HORIZONTAL ELLIPSIS}{RICH[-6:]}")
-    for name, whole in (("address", RICH), ("transaction", "1")):
-        page.get_by_role("button", name=f"Copy {name}").first.click()
-        expect(page.get_by_role("button", name="Copied")).to_have_count(1)
-        assert page.evaluate("navigator.clipboard.readText()") == whole
-        expect(page.get_by_role("button", name="Copied")).to_have_count(0)
-    assert barriers(page) == []
-    assert visit.browser.said == []
+def test_the_page_for_queries_answers(service: Service, browser: Browser) -> None:
+    """ClickHouse's own page sends settings of its own with each query."""
+    # The port is another one than at the start, if ClickHouse was restarted meanwhile.
+    found = re.search(r"http://\S+/play\S*", service.done("status")[1])
+    assert found
+    page = browser.open(found[0])
+    page.fill("#password", (service.data_dir / "researcher-password").read_text().strip())
+    page.fill("#query", "SELECT symbol, 40 + 2 AS answer FROM assets WHERE symbol = 'BTC'")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("body")).to_contain_text(re.compile(r"BTC\s*42"))
