@@ -1,4 +1,7 @@
-"""Signals that operators send to a running service: no request fails meanwhile."""
+"""Signals that operators send to a running service: no request fails meanwhile.
+
+A service on a busy machine may put a request off until later (503 with Retry-After), which then is answered.
+"""
 
 import http.client
 import json
@@ -12,8 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-
+from analytics_service.http.api_keys import add_key, remove_key
 from analytics_service.server.address import connect_to
 from tests.acceptance.conftest import Service, stop
 from tests.processes import PATIENCE, all_stopped, children, command_line, free_port, until
@@ -37,12 +39,12 @@ class Load:
 
 
 @contextmanager
-def load(*places: tuple[str, str]) -> Iterator[Load]:
+def load(*places: tuple[str, str], key: str = "") -> Iterator[Load]:
     """Clients of each bind and path for the duration of the block: one keeps its connections, two open one for each
     request."""
     so_far, ended = Load(), threading.Event()
     clients = [
-        threading.Thread(target=ask_on, args=(*place, keeps, so_far, ended))
+        threading.Thread(target=ask_on, args=(*place, key, keeps, so_far, ended))
         for place in places
         for keeps in (True, False, False)
     ]
@@ -58,21 +60,22 @@ def load(*places: tuple[str, str]) -> Iterator[Load]:
             client.join()
 
 
-def ask_on(bind: str, path: str, keeps: bool, so_far: Load, ended: threading.Event) -> None:
+def ask_on(bind: str, path: str, key: str, keeps: bool, so_far: Load, ended: threading.Event) -> None:
     client = http.client.HTTPConnection("localhost")
     while not ended.wait(BREATH):
         try:
             # The last answer may have announced the end of the connection.
             client.sock = client.sock or connect_to(bind, PATIENCE)
-            client.request("GET", path)
+            client.request("GET", path, headers=bearer(key))
             answer = client.getresponse()
             answer.read()
-            if answer.status != http.client.OK:
+            if answer.status == http.client.OK:
+                so_far.answered += 1
+            elif answer.status != http.client.SERVICE_UNAVAILABLE or not answer.getheader("Retry-After"):
                 so_far.failures.append(f"{path}: {answer.status}")
         except (OSError, http.client.HTTPException) as error:
             so_far.failures.append(f"{path}: {error!r}")
             client.close()
-        so_far.answered += 1
         if not keeps:
             client.close()
     client.close()
@@ -88,12 +91,17 @@ def replaced(pid: int, before: set[int]) -> bool:
     return bool(gunicorns(pid)) and gunicorns(pid).isdisjoint(before) and all_stopped(before)
 
 
-def status(bind: str, path: str) -> int:
+def bearer(key: str) -> dict[str, str]:
+    """The header that names an API key, if there is one."""
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def status(bind: str, path: str, key: str = "") -> int:
     """The status of a request."""
     connection = http.client.HTTPConnection("localhost")
     with closing(connection):
         connection.sock = connect_to(bind, PATIENCE)
-        connection.request("GET", path)
+        connection.request("GET", path, headers=bearer(key))
         return connection.getresponse().status
 
 
@@ -103,18 +111,6 @@ def is_ready(bind: str) -> bool:
         return status(bind, "/readyz") == http.client.OK
     except (ConnectionRefusedError, FileNotFoundError):
         return False
-
-
-@pytest.fixture
-def beside(service: Service, own: Service, tmp_path: Path) -> Service:
-    """A `serve` on Unix sockets, beside the ClickHouse of a service that runs."""
-    other = Service(service.data_dir, started=own.started)
-    other.bind, other.metrics_bind = f"unix:{tmp_path}/http.sock", f"unix:{tmp_path}/ops.sock"
-    other.environ["ANALYTICS_ACCESS_LOG"] = "true"
-    process = other.serve()
-    until(lambda: is_ready(other.bind))
-    assert len(gunicorns(process.pid)) == 1
-    return other
 
 
 def test_up_takes_a_new_gunicorn_into_use_on_hup_without_a_failed_request(service: Service) -> None:
@@ -132,12 +128,27 @@ def test_up_takes_a_new_gunicorn_into_use_on_hup_without_a_failed_request(servic
 
 
 def test_serve_on_unix_sockets_follows_signals_and_its_sockets_stay_until_it_stops(
-    service: Service, beside: Service, tmp_path: Path
+    service: Service, own: Service, tmp_path: Path
 ) -> None:
-    """TTIN adds a worker, TTOU takes one away, and HUP replaces gunicorn with as many workers as are set."""
-    (process,) = beside.started
+    """TTIN adds a worker, TTOU takes one away, and HUP replaces gunicorn with as many workers as are set, and takes
+    changed API keys into use. It runs beside the ClickHouse of a service."""
+    beside = Service(service.data_dir, started=own.started)
+    beside.bind, beside.metrics_bind = f"unix:{tmp_path}/http.sock", f"unix:{tmp_path}/ops.sock"
+    file = tmp_path / "keys.txt"
+    beside.environ = {"ANALYTICS_ACCESS_LOG": "true", "ANALYTICS_API_KEYS_FILE": str(file)}
+    alice, carol = add_key(file, "alice"), add_key(file, "carol")
+    process = beside.serve()
+    until(lambda: is_ready(beside.bind))
+    remove_key(file, "alice")
+    bob = add_key(file, "bob")
+
+    def admitted() -> list[int]:
+        return [status(beside.bind, "/api/v1/assets", key) for key in (alice, bob)]
+
+    until(lambda: admitted() == [200, 401])
     (first,) = gunicorns(process.pid)
-    with load((beside.bind, "/api/v1/assets/prices"), (beside.metrics_bind, "/healthz")) as requests:
+    places = ((beside.bind, "/api/v1/assets/prices"), (beside.metrics_bind, "/healthz"))
+    with load(*places, key=carol) as requests:
         process.send_signal(signal.SIGTTIN)
         until(lambda: len(children(first)) == 2)
         process.send_signal(signal.SIGTTOU)
@@ -145,6 +156,11 @@ def test_serve_on_unix_sockets_follows_signals_and_its_sockets_stay_until_it_sto
         process.send_signal(signal.SIGHUP)
         until(lambda: replaced(process.pid, {first}))
         requests.goes_on()
+    until(lambda: admitted() == [401, 200])
+    # A new gunicorn could not start with this.
+    file.write_text("malformed")
+    process.send_signal(signal.SIGHUP)
+    beside.says(process, "The running gunicorn continues.")
     assert "HTTP        ready on unix:" in beside.done("status", "--bind", beside.bind)[1]
     assert status(beside.metrics_bind, "/metrics") == 200
     assert status(beside.bind, "/metrics") == 404
