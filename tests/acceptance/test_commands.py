@@ -6,7 +6,6 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -68,9 +67,6 @@ def test_up_answers_outlives_a_kill_with_source_and_data_and_ends_with_all_of_it
     assert again.wait(PATIENCE) == 0
     assert all_stopped(started)
     assert own.get("/healthz")[0] == 0
-    # A single command brings its own ClickHouse.
-    done = "prices at 2020-01-01T00:00:00Z: done.\n"
-    assert own.done("jobs", "once", "prices", "--at", "1577836800") == (0, done)
 
 
 def test_a_second_up_on_the_same_folder_is_refused_and_names_the_first(service: Service) -> None:
@@ -80,32 +76,6 @@ def test_a_second_up_on_the_same_folder_is_refused_and_names_the_first(service: 
     assert str(service.data_dir) in output
     assert f"analytics-service up --bind {service.bind}" in output
     assert "Traceback" not in output
-
-
-@pytest.mark.parametrize("option", ["--bind", pytest.param("ANALYTICS_METRICS_BIND", marks=pytest.mark.slow)])
-def test_up_on_a_port_in_use_starts_nothing(own: Service, option: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        bind = f"127.0.0.1:{taken.getsockname()[1]}"
-        if option == "--bind":
-            own.bind = bind
-        else:
-            own.metrics_bind = bind
-        code, output = own.done("up", "--bind", own.bind)
-    assert code == 2
-    assert f"Nothing can listen on {bind}" in output
-    assert f"name another address with {option}." in output
-    assert not own.data_dir.exists()
-
-
-def test_an_export_can_be_imported_elsewhere(service: Service, tmp_path: Path) -> None:
-    """In the format of the file's suffix."""
-    file = tmp_path / "price.arrow"
-    code, output = service.done("export", "price", "--out", str(file))
-    assert code == 0, output
-    assert f" rows to {file} (" in output
-    assert file.read_bytes()[:6] == b"ARROW1"
-    code, output = Service(tmp_path / "data").done("import", "price", str(file), "--new-assets", "--dry-run")
-    assert (code, "Nothing was written" in output) == (0, True)
 
 
 def test_every_part_that_is_killed_is_restarted(service: Service) -> None:

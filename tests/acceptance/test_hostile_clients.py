@@ -71,8 +71,8 @@ def unsent(port: int) -> list[int]:
 
 
 def test_others_are_answered_while_600_clients_hold_connections_open(tmp_path: Path) -> None:
-    """Answers that are not read take little of the kernel, and nothing once their clients are cut off. A stop that
-    waited for silent connections would take an hour."""
+    """Answers that are not read take little of the kernel, and nothing once their clients are cut off. A stop waits for
+    who has just connected; if it waited for silent connections, it would take an hour."""
     port = free_port()
     with gunicorn(tmp_path, port, "keepalive = 3600\n") as process:
         until(lambda: answers(port))
@@ -88,7 +88,15 @@ def test_others_are_answered_while_600_clients_hold_connections_open(tmp_path: P
                     # Without a bound it is megabytes within a second.
                     time.sleep(1)
                     assert max(unsent(port), default=0) <= 2**19
-                    process.terminate()
+                    with socket.create_connection(("127.0.0.1", port)) as new:
+                        # Connections are accepted in their order.
+                        assert answers(port)
+                        process.terminate()
+                        until(lambda: not answers(port))
+                        new.sendall(b"GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n")
+                        head = new.recv(4096).lower()
+                    assert head.startswith(b"http/1.1 200 ")
+                    assert b"\r\nconnection: close\r\n" in head
                     assert process.wait(PATIENCE) == 0
                     assert sum(unsent(port)) == 0
                     break

@@ -68,6 +68,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield port
 
 
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory, service: int) -> Iterator[int]:
+    """The port of an nginx in front of it."""
+    with nginx(tmp_path_factory.mktemp("nginx"), service) as port:
+        yield port
+
+
 def require_refusal(answer: bytes, status: int, kind: str) -> None:
     """The answer is the service's envelope."""
     head, _, body = answer.partition(b"\r\n\r\n")
@@ -103,11 +110,8 @@ def require_refusal(answer: bytes, status: int, kind: str) -> None:
         (HEAD + b"X: " + b"a" * 20_000 + b"\r\n\r\n", 431, "headers_too_large"),
     ],
 )
-def test_what_nginx_refuses_has_the_form_of_errors(
-    service: int, tmp_path: Path, request_bytes: bytes, status: int, kind: str
-) -> None:
-    with nginx(tmp_path, service) as port:
-        require_refusal(sent(port, request_bytes), status, kind)
+def test_what_nginx_refuses_has_the_form_of_errors(front: int, request_bytes: bytes, status: int, kind: str) -> None:
+    require_refusal(sent(front, request_bytes), status, kind)
 
 
 @pytest.mark.parametrize("is_silent", [False, True], ids=["none", "silent"])
@@ -120,16 +124,15 @@ def test_a_service_that_does_not_answer_is_unavailable(tmp_path: Path, is_silent
             require_refusal(sent(port, HEAD + b"Connection: close\r\n\r\n"), 503, "unavailable")
 
 
-def test_ids_and_ranges_of_bytes(service: int, tmp_path: Path) -> None:
+def test_ids_and_ranges_of_bytes(front: int) -> None:
     """A plain id is kept. Ranges are nginx's."""
-    with nginx(tmp_path, service) as port:
-        client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-        for sent_id, is_kept in (("mine.1", True), ("no id", False)):
-            client.request("GET", "/docs", headers={"X-Request-ID": sent_id, "Range": "bytes=0-14"})
-            answer = client.getresponse()
-            assert (answer.status, answer.read()) == (206, b"<!doctype html>")
-            assert (answer.headers["X-Request-ID"] == sent_id) == is_kept
-        client.close()
+    client = http.client.HTTPConnection("127.0.0.1", front, timeout=PATIENCE)
+    for sent_id, is_kept in (("mine.1", True), ("no id", False)):
+        client.request("GET", "/docs", headers={"X-Request-ID": sent_id, "Range": "bytes=0-14"})
+        answer = client.getresponse()
+        assert (answer.status, answer.read()) == (206, b"<!doctype html>")
+        assert (answer.headers["X-Request-ID"] == sent_id) == is_kept
+    client.close()
 
 
 def test_requests_beyond_the_limit_are_429s_and_warnings(service: int, tmp_path: Path) -> None:

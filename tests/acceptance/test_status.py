@@ -29,7 +29,7 @@ def test_every_part_of_a_running_service_is_reported(service: Service) -> None:
 
 
 def test_a_service_that_does_not_answer_is_a_problem(service: Service) -> None:
-    code, output = service.done("status", "--bind", "127.0.0.1:1")
+    code, output = service.done_here("status", "--bind", "127.0.0.1:1")
     assert code == 1
     assert "Problem     the HTTP service does not answer on 127.0.0.1:1" in output
     # The output goes to no terminal.
