@@ -53,7 +53,7 @@ Routes = list[tuple[str, Resource]]
 class App(falcon.App[falcon.Request, falcon.Response]):
     """The application, and the objects that its answers come from.
 
-    `operators` answers requests that arrive at `metrics_endpoint` (rule 1.4, operators' bind). Only gunicorn reports
+    `operators` answers requests that arrive at `metrics_endpoint` (rule 1.4, operators). Only gunicorn reports
     where a request arrived; under another server `operators` answers nothing.
     """
 

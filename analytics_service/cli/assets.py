@@ -32,7 +32,7 @@ def assets() -> None:
 
 @assets.command("end", epilog=TIMES)
 @click.argument("asset", metavar="ASSET")
-@time_option(Edge.AT, "Last instant of the asset.  [default: its last value]")
+@time_option(Edge.AT, "Last instant of the asset.  [default: when its source last listed it, else its last value]")
 @click.option("--undo", is_flag=True, help="Remove the end of the asset.")
 @click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @data_dir_option

@@ -65,10 +65,11 @@ def jobs_backfill(
 ) -> None:
     """Take the missing snapshots of a range, for one dataset or for all.
 
-    Stored snapshots stay as they are. --again replaces them with the source's present answers, and for loans, all
-    events of the range. Positions keep their amounts; their risk is recomputed. Take prices before other single
-    datasets, which use the stored prices. DURATION is a number and s, min, h or d. Another deployment is asked for the
-    second before each multiple, where its buckets end. Datasets without a past are skipped; the others are backfilled.
+    Stored snapshots stay as they are. --again replaces them with the source's present answers, whatever --every says,
+    and for loans, all events of the range. With `all`, positions keep their amounts; their risk is recomputed. Take
+    prices before other single datasets, which use the stored prices. DURATION is a number and s, min, h or d. Another
+    deployment is asked for the second before each multiple, where its buckets end. Datasets without a past are skipped;
+    the others are backfilled.
 
     It can be interrupted and run again: it continues where it stopped. Example:
 

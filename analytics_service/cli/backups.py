@@ -34,8 +34,8 @@ from analytics_service.store.ledger import HEADS, HEADS_VIEW, LEDGER
 def backup(file: Path, **overrides: Any) -> None:
     """Write the whole store of the data folder into FILE, while the service runs.
 
-    FILE must be new; only its owner can read it. This and newer versions can restore it. Imports and removals wait
-    until the backup ends. The disk of the data folder needs room for a copy of the store. Your own ClickHouse server
+    FILE must be new; only its owner can read it. This and newer versions can restore it. Corrections, such as imports,
+    are refused meanwhile. The disk of the data folder needs room for a copy of the store. Your own ClickHouse server
     writes its own backups; the command then prints the statements. Example:
 
     \b

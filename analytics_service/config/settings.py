@@ -47,7 +47,9 @@ class Settings:
         "Address of the operators' paths, such as /metrics, which need no API key; none turns them off.",
     )
     workers: int = _setting(
-        2, parsers.WholeNumber(1, 512), "gunicorn worker processes. Add some if requests are slow and processors idle."
+        2,
+        parsers.WholeNumber(1, 512),
+        "gunicorn worker processes. Add some if requests are slow and processors are idle.",
     )
     source: str | None = _setting(
         None,
@@ -97,8 +99,8 @@ class Settings:
         parsers.server_url,
         "ClickHouse server, http(s)://host:port. Unset: an embedded ClickHouse.",
     )
-    clickhouse_user: str = _setting("default", parsers.non_empty, "User on that server.")
-    clickhouse_password: str = _setting("", str, "Password on that server.", secret=True)
+    clickhouse_user: str = _setting("default", parsers.non_empty, "User on the ClickHouse server.")
+    clickhouse_password: str = _setting("", str, "Password on the ClickHouse server.", secret=True)
     clickhouse_database: str = _setting("analytics", parsers.database_name, "Database of the service's tables.")
     clickhouse_cluster: str | None = _setting(
         None, parsers.cluster_name, "Cluster whose servers share the tables. Unset: that server alone has them."
@@ -106,7 +108,7 @@ class Settings:
     query_timeout: int = _setting(
         20,
         parsers.WholeNumber(1, 600),
-        "Seconds that a query may run, but at most 5 in a request. The client waits 5 more, gunicorn 15 more.",
+        "Seconds that a query may run; in a request at most 5. The service waits 5 more for its answer, gunicorn 15.",
     )
     history_memory: int = _setting(
         96,

@@ -174,7 +174,7 @@ def _mean(
     carry: bool,
 ) -> pl.DataFrame:
     """The area of each bucket, divided by the seconds that had a value. `held` has the values at the ends of buckets,
-    and the `end` of each series."""
+    and `until`, the end of each series."""
     starts = _starts(begins, ends)
     before = last_values(parts, ids, starts)
     bucket = row_index(len(ids), len(ends))[1]

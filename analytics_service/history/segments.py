@@ -125,7 +125,7 @@ def last_values(parts: Sequence[SegmentRange], ids: Sequence[str], instants: Seq
     """The last `value` of each series before each of the ascending instants, and its `second`, series by series.
 
     All parts have the same series, and the first part's segment carries everything observed before. The value is null
-    if it is unknown; without an observation the second is negative, too. Cost: proportional to the instants.
+    if it is unknown or missing; if it is missing, the second is negative. Cost: proportional to the instants.
     """
     size = len(instants) * len(ids)
     if not parts or not size:

@@ -69,7 +69,7 @@ def target_for_log(req: falcon.Request) -> str:
 
 
 def own_host(bind: str) -> Callable[[str], bool]:
-    """A function that tests whether a request's host name is this machine's or the bind's (rule 1.4, operators' bind).
+    """A function that tests whether a request's host name is this machine's or the bind's (rule 1.4, operators).
 
     A web page can point its own name here, and then read answers in its visitors' browsers (DNS rebinding). No name
     leads to a Unix socket.

@@ -46,7 +46,7 @@ def is_guarded(path: str) -> bool:
 class Middleware:
     """The steps around each responder. Without `instruments` nothing is measured. `keys` maps digests to names; without
     it no path needs a key. Pages of `origins` may read answers: `*`, or a list with commas, which may be empty. With
-    `is_own_host`, requests for other hosts are refused (rule 1.4, operators' bind)."""
+    `is_own_host`, requests for other hosts are refused (rule 1.4, operators)."""
 
     def __init__(
         self,

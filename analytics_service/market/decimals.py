@@ -43,7 +43,7 @@ def subtract(value: Decimal, other: Decimal) -> str:
 
 
 def usd_value(amount: int, decimals: int, price: Decimal) -> Decimal:
-    """USD value of an amount in denom units (rule 4.2, USD values). `price` is for 10^decimals denom units."""
+    """USD value of an amount in denom units (rule 4.2, values in dollars). `price` is for 10^decimals denom units."""
     return round_decimal(exact_value(amount, decimals, price))
 
 

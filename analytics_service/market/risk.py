@@ -43,7 +43,7 @@ class AssumedPrice:
 
     asset_id: Annotated[str, AssetId("The asset")]
     price: Annotated[Decimal | None, PriceType("USD for one standard unit; null if there is no price")]
-    assumed_price: Annotated[Decimal, PriceType("Price that was assumed instead")]
+    assumed_price: Annotated[Decimal, PriceType("Assumed price, or the price that follows from an assumed one")]
 
 
 def change_prices(price: Decimal, percent: Decimal) -> Decimal:
@@ -138,8 +138,8 @@ class Holdings:
 class HealthRange:
     """The borrow accounts whose health is in a range."""
 
-    begin: Annotated[Decimal, Number("Least health")]
-    end: Annotated[Decimal | None, Number("Health that all are below; null if there is no bound")]
+    begin: Annotated[Decimal, Number("Lower bound of health, inclusive")]
+    end: Annotated[Decimal | None, Number("Upper bound, exclusive; null if there is none")]
     accounts: AccountTotals
 
 
@@ -176,8 +176,8 @@ class Risk:
     unpriced_collateral_accounts: Annotated[
         int,
         Count(
-            "Borrow accounts with collateral without a price, which counts as nothing unless it had a price before; "
-            "and accounts with debt and a stake that has lost its price"
+            "Borrow accounts with collateral that has no price (worth 0 if it never had one), and indebted accounts "
+            "with a stake that has lost its price"
         ),
     ]
     histogram: Sequence[HealthRange]
@@ -279,7 +279,7 @@ def _exposures(holdings: Holdings, valuation: Valuation) -> list[Exposure]:
 
 def near_risk(items: pl.DataFrame, terms: Terms, quoted: Prices, bound: Decimal = AT_RISK) -> pl.DataFrame:
     """The items (see `book_of`) of all accounts whose health is below a bound, or that have an asset that has lost its
-    price, and of few others. This takes a quarter of the time of a book of all accounts. It ignores stakes, which only
+    price, and of a few more. This takes a quarter of the time of a book of all accounts. It ignores stakes, which only
     increase health, and allows for amounts that are rounded down."""
     prices = following_prices(quoted, terms.redeemed)
     sides: list[tuple[str, str, float, float, float]] = []

@@ -1,4 +1,4 @@
-"""Lists as CSV (RFC 4180): a row for each item, a column for each declared field (rule 7.6, lists as CSV).
+"""Lists as CSV (RFC 4180): a row for each item, a column for each declared field (rule 7.6, lists as files).
 
 Nested fields are columns with dotted names. A list within an item is one column with JSON.
 """

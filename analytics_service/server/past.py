@@ -28,11 +28,11 @@ from jobs.runner import backfill
 log = logging.getLogger(__name__)
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
-# Days with hourly state: for positions, the range that the page shows at first.
+# Days with a snapshot each hour, two for other datasets of state: positions have what the page shows at first.
 _RECENT = {"positions": 7}
 # Instants that are filled in together, some three weeks of hours. Each batch is a rewrite of its dataset.
 _BATCH = 500
-# Seconds to wait for the scheduler's first snapshots, which come first.
+# Seconds to wait for the scheduler's first snapshots; filling begins after them.
 _FIRST_SECONDS = 30
 # Seconds that the end waits for the background thread.
 _LAST_SECONDS = 5.0

@@ -1,4 +1,5 @@
-"""Watches the heads of datasets. A thread looks at the ledger; no request waits for it.
+"""Watches the heads of datasets. A thread looks at the ledger. Requests wait for a look only at the
+start, and after a rewrite.
 
 A dataset that is being rewritten keeps its previous head until the rewrite has finished (rule 8.4, kept heads).
 """

@@ -213,7 +213,7 @@ def commit(store: Store, changes: Commit, provenance: Provenance, base: CommitBa
 
 def _is_rewrite(runs: Sequence[LedgerRow], provenance: Provenance, head: Head | None) -> bool:
     """Whether a commit changes more of the past than a lagging oracle does: a backfill of the past, a snapshot with
-    observations more than a day before the head, or a snapshot that replaces another."""
+    observations a day or more before the head, or a snapshot that replaces another."""
     if provenance.replaces or head is None:
         return bool(provenance.replaces)
     limit = head.last_observed_at if provenance.kind == "backfill" else head.last_observed_at - DAY

@@ -59,7 +59,7 @@ class WriteLock:
     holder: str
 
     def require(self) -> None:
-        """WriteLockLost once the lock is lost. Call it before each step of a correction."""
+        """WriteLockLost once the lock is lost. Call it before what readers see."""
         if not self.store.query("check_lock_held", holder=self.holder, seconds=LOCK_SECONDS)["held"].item():
             raise _stopped()
 
@@ -113,14 +113,13 @@ def _acquire(store: Store, dataset: str, operation: str, patience: float) -> Wri
             lock.write(released=True)
         if time.monotonic() >= ends:
             raise CorrectionInProgress(
-                f"Another correction has been running since {format_instant(from_unix(others[0].requested_at))}: "
+                f"Another command has held the write lock since {format_instant(from_unix(others[0].requested_at))}: "
                 f"{others[0]}. Try again when it has ended; if it was killed, in {LOCK_SECONDS} s."
             )
         time.sleep(random.uniform(0, _LONGEST_PAUSE))
 
 
 def _send_heartbeats(lock: WriteLock, stop: threading.Event) -> None:
-    """Send heartbeats until `stop` is set."""
     while not stop.wait(_HEARTBEAT_SECONDS):
         try:
             lock.store.run("extend_lock", holder=lock.holder, seconds=LOCK_SECONDS)

@@ -38,7 +38,7 @@ def test_a_second_correction_is_refused_in_a_line_that_names_the_command_of_the_
             assert query(settings, VIEW) == [working]
         run(first, file)
     told = str(refused.value)
-    assert told.startswith("Another correction has been running since 20")
+    assert told.startswith("Another command has held the write lock since 20")
     assert "Z: recompute of rates by `analytics-service jobs recompute`. Try" in told
     assert "\n" not in told
     assert query(settings, VIEW) == [("import", "prices", "done", 3, "analytics-service jobs recompute")]

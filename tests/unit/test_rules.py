@@ -16,7 +16,7 @@ _ELSEWHERE = re.compile(r"\bdecisions\b|interface section")
 
 def defined(text: str) -> list[str]:
     """The numbers of the rules that a text defines, in its order. A rule may have a name after its number."""
-    return re.findall(rf"^\*\*({_NUMBER})(?: \([a-z -]+\))?\*\* ", text, re.MULTILINE)
+    return re.findall(rf"^\*\*({_NUMBER})(?: \([^)]+\))?\*\* ", text, re.MULTILINE)
 
 
 def cited(text: str) -> Iterator[str]:
@@ -38,12 +38,12 @@ def rules() -> list[tuple[int, int]]:
 
 def flat(text: str) -> str:
     """A file's text in one line, without the marks of comments."""
-    return " ".join(line.strip().lstrip("#-").strip() for line in text.splitlines())
+    return " ".join(line.strip().lstrip("#-/*").strip() for line in text.splitlines())
 
 
 def files() -> list[Path]:
     paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*"))]
-    return [path for path in paths if path.suffix in (".py", ".sql", ".md") and path != Path(__file__)]
+    return [path for path in paths if path.suffix in (".py", ".sql", ".md", ".js", ".xml") and path != Path(__file__)]
 
 
 def test_every_cited_rule_is_in_a_document() -> None:
@@ -72,11 +72,11 @@ def test_no_file_cites_a_text_that_is_not_in_the_repository() -> None:
 def test_a_cited_name_is_the_name_of_the_rule() -> None:
     texts = [document.read_text("utf-8") for document in DOCUMENTS]
     names = dict(
-        pair for text in texts for pair in re.findall(rf"^\*\*({_NUMBER}) \(([a-z -]+)\)\*\* ", text, re.MULTILINE)
+        pair for text in texts for pair in re.findall(rf"^\*\*({_NUMBER}) \(([^)]+)\)\*\* ", text, re.MULTILINE)
     )
     cited_names = {
         (str(path.relative_to(ROOT)), number, name)
         for path in files()
-        for number, name in re.findall(rf"[(\[]rule ({_NUMBER}), ([a-z -]+)[)\]]", flat(path.read_text("utf-8")))
+        for number, name in re.findall(rf"[(\[]rule ({_NUMBER}), ([^)\]]+)[)\]]", flat(path.read_text("utf-8")))
     }
     assert {cited for cited in cited_names if names.get(cited[1]) != cited[2]} == set()
