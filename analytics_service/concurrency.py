@@ -43,7 +43,7 @@ class CircuitBreaker:
             self._places.release()
 
 
-_OPEN = CircuitBreaker()
+_NEVER_TRIPS = CircuitBreaker()
 
 
 class _Deadline(NamedTuple):
@@ -55,7 +55,7 @@ _DEADLINE: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
 
 
 @contextmanager
-def deadline(seconds: float, breaker: CircuitBreaker | None = _OPEN) -> Iterator[None]:
+def deadline(seconds: float, breaker: CircuitBreaker | None = _NEVER_TRIPS) -> Iterator[None]:
     """Bound every wait of this thread in the block: by time, and by the breaker, which ends all waits when it trips.
     With `breaker=None`, the thread's queries need no query slot."""
     token = _DEADLINE.set(_Deadline(min(deadline_at(), time.monotonic() + seconds), breaker))
@@ -128,7 +128,7 @@ class QuerySlots(CircuitBreaker):
     """Lets `width` threads query the store at once. Others wait until their deadline; the oldest request is next. If
     each query queued anew, all requests could be late.
 
-    While the slots are closed, no thread waits. Threads that answer no request, such as jobs, need no slot.
+    While the breaker has tripped, no thread waits. Threads that answer no request, such as jobs, need no slot.
     """
 
     def __init__(self, width: int, most_waiting: int = maxsize) -> None:
@@ -140,7 +140,7 @@ class QuerySlots(CircuitBreaker):
 
     @contextmanager
     def acquire(self) -> Iterator[None]:
-        """Hold a query slot. Raises Busy if the deadline passes first, StoreUnavailable while the slots are closed."""
+        """Hold a query slot. Raises Busy if the deadline passes first, StoreUnavailable while it has tripped."""
         if not needs_slot():
             yield
             return
@@ -154,8 +154,8 @@ class QuerySlots(CircuitBreaker):
         finally:
             self._leave()
 
-    def close(self, cause: str) -> None:
-        """Refuse all waiting and later threads until `open` is called."""
+    def trip(self, cause: str) -> None:
+        """Refuse all waiting and later threads until `reset` is called."""
         with self._lock:
             self.cause = cause
             refused = [*self._waiting]
@@ -163,7 +163,7 @@ class QuerySlots(CircuitBreaker):
         for waiting in refused:
             waiting.set_exception(StoreUnavailable(cause))
 
-    def open(self) -> None:
+    def reset(self) -> None:
         """Grant slots again."""
         self.cause = ""
 
@@ -172,7 +172,7 @@ class QuerySlots(CircuitBreaker):
         return StoreUnavailable(self.cause) if self.cause else Busy()
 
     def _takes_free(self) -> bool:
-        """Take a slot if one is free. Raises StoreUnavailable while the slots are closed."""
+        """Take a slot if one is free. Raises StoreUnavailable while it has tripped."""
         if self.cause:
             raise StoreUnavailable(self.cause)
         is_free = self._free > 0
@@ -272,7 +272,7 @@ class DetachedSingleFlight(SingleFlight[_T]):
 
 def _result(future: Future[_T]) -> _T:
     current = _DEADLINE.get()
-    breaker = _OPEN if current is None or current.breaker is None else current.breaker
+    breaker = _NEVER_TRIPS if current is None or current.breaker is None else current.breaker
     with breaker.waiting():
         while True:
             left = remaining()

@@ -34,7 +34,7 @@ from analytics_service.store.datasets.events import EVENTS, changes_frame
 from analytics_service.store.datasets.observations import KEY, OBSERVATIONS, read_observed_at, with_known_times
 from analytics_service.store.datasets.positions import partly_known_addresses
 from analytics_service.store.datasets.sums import SumChanges, changed_sums, summed_seconds, unsettled_from
-from analytics_service.store.ledger import IMPORTED, Origin, last_covered_loans, read_state
+from analytics_service.store.ledger import IMPORTED, Origin, last_covered_loans, read_head
 from jobs import loans, markets, positions
 from jobs.registry import Job
 from jobs.runner import collected, retry_overtaken
@@ -136,7 +136,7 @@ def day_by_day(store: Store, datasets: Sequence[str], start: datetime, end: date
     """The complete snapshots of datasets in [start, end), day by day. Sums of loans are one unit, because each sum
     depends on all earlier ones."""
     units = [unit for dataset in datasets if dataset != "loans" for unit in plan(store, dataset, start, end)]
-    if "loans" in datasets and read_state(store, "loans"):
+    if "loans" in datasets and read_head(store, "loans"):
         units.append(_sums_from(unix_second(start)))
     return sorted(units, key=lambda unit: unix_second(unit.first_instant) // DAY)
 

@@ -50,7 +50,7 @@ def assets_end(asset: str, at: datetime | None, undo: bool, dry_run: bool, **ove
     with filled_store(waiting_for_store(load_settings(**overrides)), dry_run=dry_run) as store:
         stored = find(store, asset)
         changed = _without_end(stored) if undo else _with_end(store, stored, at)
-        report(store, changed, "end", dry_run=dry_run)
+        write_or_show(store, changed, "end", dry_run=dry_run)
     until = f"has no values after {format_instant(changed.ended_at)}" if changed.ended_at else "has not ended"
     click.echo(f"{asset_label(changed)} {until}.")
 
@@ -64,7 +64,7 @@ def find(store: Store, name: str) -> Asset:
         raise UserError(f"{error} The view `all_assets` lists them.") from None
 
 
-def report(store: Store, changed: Asset, what: str, *, dry_run: bool) -> None:
+def write_or_show(store: Store, changed: Asset, what: str, *, dry_run: bool) -> None:
     """Write a changed definition, unless this is a dry run."""
     if dry_run:
         click.echo("Dry run: nothing was written. The result would be:")

@@ -30,7 +30,7 @@ from analytics_service.market.events import Event
 from analytics_service.market.instants import format_instant, from_unix
 from analytics_service.market.validation import list_in_words
 from analytics_service.store.datasets.histories import HISTORIES, PRICES, History
-from analytics_service.store.ledger import first_moment, read_state
+from analytics_service.store.ledger import first_moment, read_head
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _FIRST = 3
@@ -264,7 +264,7 @@ def import_assets_command(file: Path, data_dir: Path | None) -> None:
     settings = load_settings(data_dir=data_dir)
     with open_store(settings) as store:
         changed, corrected = define_assets(store, file)
-        first, head = (first_moment(store, "markets"), read_state(store, "markets")) if corrected else (None, None)
+        first, head = (first_moment(store, "markets"), read_head(store, "markets")) if corrected else (None, None)
     click.echo(f"{changed:,} asset descriptions changed in {store_location(settings)}.")
     if first is not None and head is not None:
         span = f"--start {format_instant(from_unix(first))} --end {format_instant(from_unix(head.newest))}"

@@ -219,13 +219,13 @@ class Store:
         self._pools.clear()
 
     def probe(self, seconds: float) -> None:
-        """Ping ClickHouse. While it does not answer within `seconds`, query slots are closed. StoreUnavailable then."""
+        """Ping ClickHouse. StoreUnavailable, and no query slots, while it does not answer within `seconds`."""
         try:
             ping(self._pools, server_of(self._settings).url, seconds)
         except StoreUnavailable as error:
-            self.slots.close(str(error))
+            self.slots.trip(str(error))
             raise
-        self.slots.open()
+        self.slots.reset()
 
     @contextmanager
     def together(self, operation: str) -> Iterator[None]:

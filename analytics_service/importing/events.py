@@ -38,7 +38,7 @@ from analytics_service.store.datasets.assets import ASSETS, changed_assets
 from analytics_service.store.datasets.events import EVENTS, changes_frame, read_stored_events
 from analytics_service.store.datasets.observations import OBSERVATIONS, read_last_prices
 from analytics_service.store.datasets.sums import TOTALS, SumChanges, changed_sums, summed_seconds, unsettled_from
-from analytics_service.store.ledger import LedgerRow, new_version, read_state
+from analytics_service.store.ledger import LedgerRow, new_version, read_head
 from analytics_service.store.ownership import read_owner, take_ownership
 from analytics_service.store.rewrite import staging
 
@@ -175,7 +175,7 @@ def _publish(store: Store, loaded: LoadedEvents) -> None:
     take_ownership(store, read_owner(store), ledger.IMPORTED)
     with staging(store, DATASET, version, what="import", expected=len(events)) as staged:
         seconds = [unix_second(event.at) for event in events]
-        head = read_state(store, DATASET)
+        head = read_head(store, DATASET)
         first, last = min(seconds), max(*seconds, head.at if head else 0)
         changes = compare_events(events, read_stored_events(store, events), EventOrigin.FILE)
         sums, definitions = _sums(store, changes, first), changed_assets(store, loaded.new)

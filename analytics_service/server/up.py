@@ -30,7 +30,7 @@ from analytics_service.store.ledger import read_heads
 from analytics_service.store.loss_check import check
 from analytics_service.store.migrations import migrate
 from analytics_service.store.ownership import require_continued
-from analytics_service.store.rewrite import LOOK_SECONDS, keep_complete
+from analytics_service.store.rewrite import COMPLETE_EVERY, keep_complete
 from analytics_service.store.schema import require_all_tables
 from analytics_service.supervisor import Child, Program, Supervisor, run_children, start_python
 
@@ -77,7 +77,7 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
 
 
 @contextmanager
-def completing_rewrites(settings: Settings, every: float = LOOK_SECONDS) -> Iterator[None]:
+def completing_rewrites(settings: Settings, every: float = COMPLETE_EVERY) -> Iterator[None]:
     """Complete interrupted rewrites in a thread during the block, checking every `every` seconds. Used without a
     scheduler, which does the same. The next start completes the rest."""
     with (

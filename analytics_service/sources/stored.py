@@ -18,7 +18,7 @@ from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.histories import PRICES
 from analytics_service.store.datasets.markets import CONFIG, PTOKEN, config_of, market_prices_of, markets_of, ptoken_of
 from analytics_service.store.datasets.observations import read_last_prices, read_series
-from analytics_service.store.ledger import read_state
+from analytics_service.store.ledger import read_head
 
 
 class StoredSource(Source):
@@ -74,7 +74,7 @@ class StoredSource(Source):
     @locked_cached_property
     def _prices(self) -> Mapping[str, Mapping[int, Price]]:
         """The last price of each asset at each of the seconds."""
-        head = read_state(self._store, "prices")
+        head = read_head(self._store, "prices")
         series = read_series(self._store, PRICES, head.last_observed_at + 1) if head else ()
         return read_last_prices(self._store, series, self._seconds)
 

@@ -55,7 +55,7 @@ from analytics_service.store.ledger import (
     PastHead,
     first_moment,
     last_snapshot_before,
-    read_state,
+    read_head,
     require_unchanged,
 )
 from analytics_service.store.losses import Loss, require_kept
@@ -320,7 +320,7 @@ class View:
     @locked_cached_property
     def _knows_some(self) -> bool:
         """Whether only the positions, and so the events, of some addresses are known."""
-        newest = read_state(self._store, "positions")
+        newest = read_head(self._store, "positions")
         return newest is not None and not _is_empty(newest) and not knows_all_addresses(self._store, newest.at)
 
     def contract(self, address: str) -> SwapContract | None:

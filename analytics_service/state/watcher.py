@@ -108,7 +108,7 @@ class HeadWatcher:
         self._changed = threading.Condition()
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
-        self._read_at = float("-inf")
+        self._facts_read_at = float("-inf")
         self._newest: Heads | None = None
         self._looked_at = float("-inf")
         self._looks = 0
@@ -193,8 +193,8 @@ class HeadWatcher:
             self._looks += 1
             self._changed.notify_all()
         is_current = self._last_success is not None and self._last_success.schema_current
-        if error is None and is_current and begun >= self._read_at + _FACT_INTERVAL:
-            self._read_at = begun
+        if error is None and is_current and begun >= self._facts_read_at + _FACT_INTERVAL:
+            self._facts_read_at = begun
             reading = threading.Thread(target=self._read_facts, args=(ledger.heads,), name="facts", daemon=True)
             reading.start()
             if self._interval is None:
@@ -212,10 +212,10 @@ class HeadWatcher:
 
     def _read(self, now: float) -> Ledger:
         ledger = hide_future_snapshots(self._store, read_ledger(self._store))
-        self._last_look = self._last_success = Look(ledger, self._outdated(now))
+        self._last_look = self._last_success = Look(ledger, self._schema_obstacle(now))
         return ledger
 
-    def _outdated(self, now: float) -> str:
+    def _schema_obstacle(self, now: float) -> str:
         """Why the schema is not current. A current schema is checked again after a while, since it seldom changes.
         Other shards remain an obstacle, because memory may hold rows from them."""
         if self._other_shards:

@@ -362,7 +362,7 @@ def read_heads(store: Store) -> Mapping[str, Head]:
     return read_ledger(store).heads
 
 
-def read_state(store: Store, dataset: str) -> Head | None:
+def read_head(store: Store, dataset: str) -> Head | None:
     """The head of a dataset, without its count of rewrites."""
     rows = store.query("read_head", dataset=dataset)
     return Head(dataset, *rows.row(0)) if rows.height else None

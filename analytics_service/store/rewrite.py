@@ -43,8 +43,8 @@ from analytics_service.store.ledger import (
     ledger_frame,
     new_version,
     parse_ledger_rows,
+    read_head,
     read_ledger,
-    read_state,
     record_rewrite,
 )
 from analytics_service.store.mutations import delete_rows
@@ -60,7 +60,7 @@ _TAKEN_OUT = "-"
 # Bytes of disk for a staged row, its copy in the table, rollups and merges.
 _BYTES_OF_ROW = 64
 # Seconds between checks for interrupted rewrites, by a scheduler or a service without a source.
-LOOK_SECONDS = 15.0
+COMPLETE_EVERY = 15.0
 
 
 class Staging:
@@ -173,7 +173,7 @@ class Staging:
         listed = f"SELECT * FROM {staged_runs} FINAL WHERE NOT startsWith(kind, '{_TAKEN_OUT}')"
         self._store.execute(f"INSERT INTO {LEDGER} {listed}")
         if any(run.kind == CORRECTION for run in runs):
-            make_head_anew(self._store, self.dataset, self.version)
+            rebuild_head(self._store, self.dataset, self.version)
 
     def _add(self, table: str) -> None:
         staged = table + self._suffix
@@ -233,7 +233,7 @@ class Staging:
         self._store.execute(f"INSERT INTO {ASSETS} SELECT {columns} FROM {staged} WHERE {where}")
 
 
-def make_head_anew(store: Store, dataset: str, version: int) -> None:
+def rebuild_head(store: Store, dataset: str, version: int) -> None:
     """Derive a dataset's head from the ledger after a rewrite has deleted commits or observations. The head may become
     older, or disappear."""
     histories = ", ".join(f"'{name}'" for name in names_of(dataset))
@@ -317,7 +317,7 @@ def publish(store: Store, staged: Staging, runs: Sequence[LedgerRow]) -> None:
 
 
 def _put_in_place(store: Store, staged: Staging) -> None:
-    staged.put_in_place(read_state(store, staged.dataset))
+    staged.put_in_place(read_head(store, staged.dataset))
     staged.finish()
 
 
@@ -337,7 +337,7 @@ def complete_interrupted(store: Store, last_error: str = "") -> str:
         return cause
 
 
-def keep_complete(store: Store, stop: threading.Event, every: float = LOOK_SECONDS) -> None:
+def keep_complete(store: Store, stop: threading.Event, every: float = COMPLETE_EVERY) -> None:
     """Look for interrupted rewrites every `every` seconds, and complete them, until `stop` is set."""
     error = ""
     while not stop.wait(every):
@@ -352,9 +352,10 @@ def _complete(store: Store, lock: WriteLock) -> None:
             staged = Staging(store, dataset, version, lock)
             if staged.is_there():
                 _put_in_place(store, staged)
+                log.warning("A rewrite of %s was interrupted; it is complete now.", dataset)
             else:
                 staged.finish()
-            log.warning("A rewrite of %s was interrupted; it is complete now.", dataset)
+                log.error("Staging tables of an interrupted rewrite of %s are gone; run its command again.", dataset)
     if names := store.query("list_abandoned_staging")["name"].to_list():
         lock.require()
         _drop(store, names)

@@ -57,7 +57,7 @@ def write(store: Store, observations: Observations, version: int) -> None:
     both = pl.concat([known, pl.DataFrame(unknown, known.schema, orient="row")])
     store.insert(OBSERVATIONS, with_version(with_known_times(both), version))
     seconds = [second for seen in observations.values() for second, _ in seen]
-    head = ledger.read_state(store, "prices")
+    head = ledger.read_head(store, "prices")
     reached = [head.last_observed_at] if head else []
     close_rollups(store, ["price"], min([*(at + 1 for at in reached), min(seconds)]), max([*reached, *seconds]) + 1)
 

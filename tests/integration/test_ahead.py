@@ -17,7 +17,7 @@ from analytics_service.sources.registry import origin_of
 from analytics_service.store.commits import Provenance, begin, commit
 from analytics_service.store.datasets.histories import PRICES as PRICE_FILES
 from analytics_service.store.job_runs import missing_runs
-from analytics_service.store.ledger import head_without_future, hide_future_snapshots, read_ledger, read_state
+from analytics_service.store.ledger import head_without_future, hide_future_snapshots, read_head, read_ledger
 from jobs.registry import JOBS
 from jobs.runner import Outcome, take_snapshot
 from jobs.snapshot import JobContext
@@ -132,7 +132,7 @@ def test_gaps_are_no_instants_to_come(pair: Pair) -> None:
 
 def test_a_snapshot_is_passed_over_until_its_time_has_come(pair: Pair) -> None:
     store = pair.ahead.store
-    head = read_state(store, "markets")
+    head = read_head(store, "markets")
     assert head is not None
     assert head_without_future(store, head, unix_second(AHEAD) - 60) == (head, 0)
     before, first = head_without_future(store, head, unix_second(AHEAD) - 61)

@@ -79,13 +79,13 @@ def test_a_request_whose_time_is_over_leaves_the_line() -> None:
 def test_a_closed_line_refuses_all_at_once_until_it_opens() -> None:
     line = QuerySlots(1)
     with queued(line, 3) as came:
-        line.close("The store does not answer.")
+        line.trip("The store does not answer.")
         for _, waiting in came[1:]:
             assert isinstance(waiting.exception(TIMEOUT), StoreUnavailable)
         with deadline(TIMEOUT), pytest.raises(StoreUnavailable, match="does not answer"), line.acquire():
             pytest.fail("It had a turn.")
         assert isinstance(line.refusal(), StoreUnavailable)
-        line.open()
+        line.reset()
         assert isinstance(line.refusal(), Busy)
         came[0][0].go_on.set()
         came[0][1].result(TIMEOUT)
@@ -102,6 +102,6 @@ def test_who_finds_too_many_waiting_is_refused_at_once() -> None:
 @pytest.mark.parametrize("has_budget", [False, True])
 def test_threads_that_answer_no_request_do_not_wait(has_budget: bool) -> None:
     line = QuerySlots(1)
-    line.close("away")
+    line.trip("away")
     with deadline(1, breaker=None) if has_budget else nullcontext(), line.acquire():
         assert line._free == 1

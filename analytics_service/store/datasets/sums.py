@@ -23,7 +23,7 @@ from analytics_service.market.kinds import Count, Number, Usd
 from analytics_service.market.sums import TOTAL, Decrease, Increment, Series, Sums, sums_over_time
 from analytics_service.store.datasets.histories import FLASH_LOANS, LIQUIDATIONS, LOANS, History
 from analytics_service.store.datasets.observations import KEY, NO_OBSERVATIONS
-from analytics_service.store.ledger import last_snapshot_before, read_state
+from analytics_service.store.ledger import last_snapshot_before, read_head
 from analytics_service.store.rollups import lookback_start
 
 # The history that sums the events of an action.
@@ -106,7 +106,7 @@ def read_last_sums(store: Store, at: int) -> Sums:
 
 def unsettled_from(store: Store, first: int) -> int:
     """The unix second, at most `first`, before which all sums are stored."""
-    head, snapshot = read_state(store, LOANS.dataset), last_snapshot_before(store, LOANS.dataset, first)
+    head, snapshot = read_head(store, LOANS.dataset), last_snapshot_before(store, LOANS.dataset, first)
     start = first if snapshot is None else snapshot + 1
     return min(start, head.last_observed_at + 1) if head else 0
 
