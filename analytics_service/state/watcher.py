@@ -247,8 +247,9 @@ class HeadWatcher:
         return before if shown == before else shown
 
     def _first(self) -> Heads:
-        """The heads of the first look, or of another look if all looks have failed."""
-        if self._looks and self._interval is not None:
+        """The heads of the first look that succeeds. Looks that take too long are repeated; after one that has failed,
+        only the next is waited for."""
+        if self._error is not None and self._interval is not None:
             self.wait()
         else:
             self._look_first(_FIRST_SECONDS)
@@ -257,7 +258,7 @@ class HeadWatcher:
         return self._newest
 
     def _look_first(self, seconds: float) -> None:
-        """Start the thread, and wait at most this many seconds for the first look."""
+        """Start the thread, and wait at most this many seconds for a look that succeeds or fails."""
         if self._interval is None:
             self.look()
             return
@@ -265,7 +266,7 @@ class HeadWatcher:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, args=(self._interval,), name="heads", daemon=True)
                 self._thread.start()
-            self._changed.wait_for(lambda: self._looks, timeout=seconds)
+            self._changed.wait_for(lambda: self._newest is not None or self._error is not None, timeout=seconds)
 
     def _watch(self, interval: float) -> None:
         is_enough = False

@@ -10,7 +10,7 @@ from time import monotonic
 import pytest
 
 from analytics_service.concurrency import deadline
-from analytics_service.errors import BeingCorrected, StoreUnavailable, Superseded
+from analytics_service.errors import BeingCorrected, Busy, StoreUnavailable, Superseded
 from analytics_service.state.health import Monitor
 from analytics_service.state.view import Views
 from analytics_service.state.watcher import HeadWatcher
@@ -104,6 +104,18 @@ def test_a_question_fails_at_once_when_the_store_is_away_and_the_next_has_anothe
         return False
 
     until(knows)
+
+
+def test_a_question_waits_for_another_look_when_the_first_takes_too_long(store: LedgerStore) -> None:
+    """As it does in a new worker on a busy machine."""
+    late = [Busy(), Busy(), Busy()]
+
+    def look() -> None:
+        if late:
+            raise late.pop()
+
+    store.on_look = look
+    assert HeadWatcher(store, interval=0.01).shown().head("prices").version == 1
 
 
 def test_a_probe_waits_a_moment_only_for_a_first_look_that_hangs() -> None:

@@ -33,10 +33,15 @@ export async function asset(place, route, signal) {
   const [tiles, pending] = [headline(found, all, there, route, signal), h("div", { class: "pending" }, "Loading…")];
   place.replaceChildren(back, h("h1", {}, found.symbol, found.name === found.symbol ? null : [" ", h("span", { class: "soft" }, found.name)]),
     h("p", { class: "soft" }, copyable(found.id, "asset id"), related(found, all)), dateOf(route) ?? "", tiles.element, pending);
-  const charts = await chartsOf(found, all, there, route, signal);
+  await Promise.all([tiles.done, showCharts(pending, chartsOf(found, all, there, route, signal))]);
+}
+
+/** Replaces a placeholder with charts, and waits for their numbers. */
+async function showCharts(pending, loading) {
+  const charts = await loading;
   const [first, ...others] = charts.map((chart) => chart.panel);
   pending.replaceWith(first ?? notice("The asset has no price and no market."), h("div", { class: "pair" }, others));
-  await Promise.all([tiles.done, ...charts.map((chart) => chart.done)]);
+  await Promise.all(charts.map((chart) => chart.done));
 }
 
 /** The charts of all histories of an asset. They start loading. */
