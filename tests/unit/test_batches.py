@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from analytics_service.store.batches import HashPartitions, RowBatches, join_batches
+from analytics_service.store.batches import HashPartitions
 
 ROWS = 100_000
 
@@ -14,21 +14,6 @@ def frames(*heights: int) -> list[pl.DataFrame]:
     rows = numbers.with_columns(address=(pl.col("number") % 1_000).cast(pl.String))
     starts = [sum(heights[:index]) for index in range(len(heights))]
     return [rows.slice(start, height) for start, height in zip(starts, heights, strict=True)]
-
-
-def test_frames_are_joined_until_they_have_many_rows() -> None:
-    assert [frame.height for frame in join_batches(frames(ROWS - 1, 1, 0, ROWS + 7, 3, 0, 4))] == [ROWS, ROWS + 7, 7]
-    assert [*join_batches([]), *join_batches(frames(0, 0))] == []
-
-
-@pytest.mark.parametrize("heights", [(), (0,), (5, 0, 6), (ROWS - 1, 2, ROWS, 8, 9)])
-def test_rows_come_back_in_their_order(heights: tuple[int, ...]) -> None:
-    pieces = RowBatches()
-    for frame in frames(*heights):
-        pieces.add(frame)
-    assert pieces.height == sum(heights)
-    for _ in range(2):
-        assert [number for piece in pieces for number in piece["number"]] == [*range(sum(heights))]
 
 
 @pytest.mark.parametrize(("heights", "parts"), [((), 1), ((7, 5), 1), ((4 * ROWS - 1, 3, ROWS, 9), 32)])

@@ -1,6 +1,5 @@
 """What is measured of requests, queries, memory and jobs, in one process and in several."""
 
-from contextlib import closing
 from pathlib import Path
 
 import falcon.testing
@@ -8,9 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry, values
 
 from analytics_service.app import create_app
-from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.errors import StoreUnavailable
 from analytics_service.http.errors import OWN_REQUEST
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER, Instruments
 from tests.doubles import LOCAL
@@ -68,33 +65,6 @@ def writer(patch: pytest.MonkeyPatch, folder: Path, name: str) -> Instruments:
     patch.setenv(FOLDER, str(folder))
     patch.setenv(WRITER, name)
     return Instruments()
-
-
-def test_values_of_all_processes_add_up(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Failed queries count by error, and as queries. Runs that never began take no time."""
-    first = writer(several_processes, tmp_path, "0")
-    first.job("prices", "failed", 70.0)
-    first.job("prices", "missed", None)
-    first.answered("/x", 200, 0.5, 10, "hit")
-    first.memory("history")(100)
-    with closing(Store(NOWHERE, first.query)) as store, pytest.raises(StoreUnavailable):
-        store.query("read_ledger")
-    second = writer(several_processes, tmp_path, "1")
-    second.answered("/x", 200, 0.25, 20, "hit")
-    second.answered("/x", 304, 0.25, 0, "not_modified")
-    second.memory("history")(11)
-    second.memory("history")(1)
-    for shown in (measured(first), measured(second)):
-        assert shown["analytics_request_seconds_count,/x,200"] == 2
-        assert shown["analytics_request_seconds_sum,/x,200"] == 0.75
-        assert shown["analytics_response_bytes_total,/x"] == 30
-        assert shown["analytics_cache_answers_total,hit"] == 2
-        assert shown["analytics_cache_answers_total,not_modified"] == 1
-        assert shown["analytics_memory_bytes,history"] == 101
-        assert shown["analytics_store_query_errors_total,StoreUnavailable,read_ledger"] == 1
-        assert shown["analytics_store_query_seconds_count,read_ledger"] == 1
-        assert [shown[f"analytics_job_runs_total,prices,{outcome}"] for outcome in ("failed", "missed")] == [1, 1]
-        assert [shown[f"analytics_job_seconds_{one},prices"] for one in ("count", "sum")] == [1, 70]
 
 
 def test_the_scheduler_has_a_folder_of_its_own(several_processes: pytest.MonkeyPatch, tmp_path: Path) -> None:

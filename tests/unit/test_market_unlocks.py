@@ -1,13 +1,10 @@
 """Unlock arrangements before, at and after each of their instants."""
 
-from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics_service.market.ptoken import (
@@ -121,41 +118,6 @@ def arrangements(draw: st.DrawFn, most: int) -> Arrangement:
     return (
         replace(arrangement, ends_at=BEGIN + draw(st.integers(0, 40)) * SECOND) if arrangement.ends_at else arrangement
     )
-
-
-def fate(unit: int, arrangement: Arrangement, at: datetime) -> str:
-    """What has become of a unit, numbered from 1 in the order of unlocking, by following its life."""
-
-    def is_unlocked(when: datetime) -> bool:
-        """In a linear schedule, unit n of N unlocks once n/N of the time is over."""
-        if arrangement.ends_at is None or arrangement.ends_at == arrangement.begins_at:
-            return when >= arrangement.begins_at
-        return (
-            Fraction((when - arrangement.begins_at) // SECOND, (arrangement.ends_at - arrangement.begins_at) // SECOND)
-            * arrangement.amount
-            >= unit
-        )
-
-    if unit <= arrangement.claimed:
-        return "claimed"
-    events = [(arrangement.expires_at, "expired"), (arrangement.reclaimed_at, "reclaimed")]
-    # Of two events at the same instant, the expiry is the first.
-    happened = sorted((when, name) for when, name in events if when is not None and when <= at)
-    for when, event in happened[:1]:
-        if event == "expired" or not is_unlocked(when):
-            return event
-        return "claimable"
-    return "claimable" if is_unlocked(at) else "locked"
-
-
-FATES = ("claimed", "claimable", "locked", "expired", "reclaimed")
-
-
-@given(arrangements(most=30), _instants)
-def test_each_amount_counts_the_units_that_have_this_fate(arrangement: Arrangement, at: datetime) -> None:
-    fates = Counter(fate(unit, arrangement, at) for unit in range(1, arrangement.amount + 1))
-    amounts = unlock_amounts(arrangement, at)
-    assert {name: getattr(amounts, name) for name in FATES} == {name: fates[name] for name in FATES}
 
 
 def test_groups_sum_arrangements_but_count_each_members_stake_and_holding_once() -> None:

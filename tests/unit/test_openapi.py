@@ -2,7 +2,6 @@
 
 import re
 from html import unescape
-from html.parser import HTMLParser
 from typing import Any
 
 import falcon
@@ -169,48 +168,6 @@ def test_every_object_of_the_published_document_has_a_name() -> None:
     assert nested_objects(elsewhere) == []
     for name, schema in schemas.items():
         assert nested_objects(schema) == ([schema] if "properties" in schema else []), name
-
-
-class Links(HTMLParser):
-    """Collects the links, anchors and elements of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.hrefs: list[str] = []
-        self.anchors: list[str] = []
-        self.elements: set[str] = set()
-        self.open: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        assert not {"src", "onclick", "onload"} & set(given)
-        self.elements.add(tag)
-        self.hrefs += [given["href"] or ""] if "href" in given else []
-        self.anchors += [given["id"] or ""] if "id" in given else []
-        if tag not in ("meta", "!doctype"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def test_the_page_is_well_formed_and_needs_no_other_resources() -> None:
-    links = Links(PAGE)
-    assert links.open == []
-    assert not links.elements & {"link", "img", "iframe", "object"}
-    assert "<script>" in PAGE
-    assert " src=" not in PAGE
-    assert "@import" not in PAGE
-    assert "url(" not in PAGE
-    assert {href for href in links.hrefs if not href.startswith("#")} == {"api/v1/openapi.json"}
-
-
-def test_every_link_on_the_page_has_a_target() -> None:
-    links = Links(PAGE)
-    assert len(links.anchors) == len(set(links.anchors))
-    assert {href[1:] for href in links.hrefs if href.startswith("#")} <= set(links.anchors)
-    assert {"get_markets", "get_users_address_newest", "Market", "Newest", "errors"} <= set(links.anchors)
 
 
 def test_the_page_escapes_texts() -> None:

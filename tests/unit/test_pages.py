@@ -59,19 +59,6 @@ def test_the_page_is_asked_for_every_time_and_its_files_once(client: falcon.test
         assert client.simulate_get(name).headers["cache-control"] == "public, max-age=31536000, immutable"
 
 
-@pytest.mark.parametrize(
-    ("ending", "media"),
-    [("css", "text/css; charset=utf-8"), ("js", "text/javascript; charset=utf-8"), ("svg", "image/svg+xml")],
-)
-def test_each_file_is_served_as_it_is_with_its_type(client: falcon.testing.TestClient, ending: str, media: str) -> None:
-    version = _version(client)
-    ours = sorted(_OURS.glob(f"*.{ending}"))
-    assert ours
-    for file in ours:
-        answer = client.simulate_get(f"/static/{version}/{file.name}")
-        assert (answer.content, answer.headers["content-type"]) == (file.read_bytes(), media)
-
-
 @pytest.mark.parametrize("name", ["main.js", "plotly.min.js"])
 def test_under_another_version_a_file_is_sent_but_may_not_be_cached(
     client: falcon.testing.TestClient, name: str
@@ -88,14 +75,6 @@ def test_another_name_is_an_unknown_path(client: falcon.testing.TestClient, path
     version = _version(client)
     answer = client.simulate_get(path.format(version=version))
     assert (answer.status_code, answer.json["error"]["kind"]) == (404, "path_unknown")
-
-
-def test_modules_import_what_is_there() -> None:
-    imports = {
-        (file.name, name) for file in _OURS.glob("*.js") for name in re.findall(r'from "\./([^"]+)"', file.read_text())
-    }
-    assert imports
-    assert not [(file, name) for file, name in imports if not (_OURS / name).exists()]
 
 
 def test_the_page_names_no_other_host_and_leaves_no_placeholder() -> None:

@@ -61,34 +61,6 @@ def test_requests_that_cannot_be_read_have_one() -> None:
     assert b"\r\nX-Request-ID: abc\r\n" in malformed_request("request_malformed", "abc", any_origin=True)
 
 
-def test_the_access_log_has_a_line_for_each_request(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, ACCESS):
-        client = client_of(access_log=True)
-        answer = client.simulate_get("/healthz", query_string="a=1&API_Key=sesame&b=2", remote_addr="192.0.2.1")
-        client.simulate_get("/nothing")
-        client.simulate_get("/api/v1/assets")
-    records = [record for record in caplog.records if record.name == ACCESS]
-    fields = [getattr(record, FIELDS) for record in records]
-    took = [line.pop("ms") for line in fields]
-    size = len(answer.content)
-    assert fields[0] == {
-        "client": "192.0.2.1",
-        "key": None,
-        "method": "GET",
-        "path": "/healthz?a=1&API_Key=***&b=2",
-        "route": "/healthz",
-        "status": 400,
-        "bytes": size,
-        "cache": None,
-    }
-    assert [(line["route"], line["status"], line["cache"]) for line in fields[1:]] == [
-        ("unknown", 404, None),
-        ("/api/v1/assets", 503, None),
-    ]
-    line = f"192.0.2.1 - GET /healthz?a=1&API_Key=***&b=2 400 {size} B {took[0]} ms -"
-    assert records[0].getMessage() == line
-
-
 def test_keys_are_logged_by_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Wrong keys have no name."""
     file = tmp_path / "keys.txt"

@@ -1,8 +1,6 @@
 """What a data folder tells of its server: files that are missing, empty or malformed included."""
 
-import errno
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ from analytics_service.clickhouse.running import (
 )
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError, StoreUnavailable
+from analytics_service.errors import EmbeddedServerError, StoreUnavailable
 
 ANNOUNCED = Running(pid=1, server=2, port=20001, user="analytics")
 
@@ -96,36 +94,3 @@ def test_the_mode_of_a_password_file_is_corrected(
     assert folder.password(PASSWORD) == password
     assert path.stat().st_mode & 0o777 == 0o600
     assert caplog.messages == [f"Changed the mode of {path} from {mode:04o} to 0600, for its owner only."]
-
-
-def test_a_password_with_the_line_end_of_an_editor_is_read_without_it(folder: DataFolder) -> None:
-    password = folder.password(PASSWORD)
-    with (folder.root / "password").open("a") as file:
-        file.write(os.linesep)
-    assert folder.password(PASSWORD) == password
-
-
-def test_records_are_written_in_place(folder: DataFolder) -> None:
-    """So that they need no more of a disk that is full."""
-    paths = [folder.root / "running.json", folder.root / "lock"]
-    for name in ("a", f"a{'b' * 2000}", "c"):
-        lock = folder.lock(name)
-        assert lock is not None
-        os.close(lock)
-        holder = folder.holder()
-        assert holder
-        assert holder.command == name
-        assert read_running(folder.root) is None
-        if name == "a":
-            before = [(path.stat().st_ino, path.stat().st_size) for path in paths]
-    assert [(path.stat().st_ino, path.stat().st_size) for path in paths] == before
-
-
-@pytest.mark.parametrize(("code", "kind"), [(errno.ENOSPC, EmbeddedServerError), (errno.EACCES, SettingError)])
-def test_a_folder_that_the_system_refuses_is_told_with_what_to_do(
-    folder: DataFolder, code: int, kind: type[AnalyticsError]
-) -> None:
-    """What is wrong with the path, or the user's rights, stays wrong."""
-    error = folder.unusable(OSError(code, os.strerror(code)))
-    assert type(error) is kind
-    assert f"cannot be used ({os.strerror(code)}). Make it usable for this user, or name another folder" in str(error)

@@ -1,10 +1,8 @@
-"""The simulated ledger: what positions, markets and liquidations are follows from the events and the rules."""
+"""The simulated ledger: positions and markets follow from the events."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
-from fractions import Fraction
 from functools import cache
 
 from hypothesis import given, settings
@@ -12,9 +10,8 @@ from hypothesis import strategies as st
 
 from analytics_service.market.assets import parse_address
 from analytics_service.market.events import Action, Event, Leg
-from analytics_service.market.markets import Market
 from analytics_service.market.positions import Position
-from analytics_service.market.receipts import claims_of, with_receipt_prices
+from analytics_service.market.receipts import claims_of
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS, SWAP_CONTRACT
 from analytics_service.sources.simulated import ledger as ledgers
 from analytics_service.sources.simulated.source import SimulatedSource
@@ -25,7 +22,6 @@ BEFORE = LAUNCH - timedelta(seconds=1)
 SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 SOURCE = SimulatedSource("1")
 ASSETS = {asset.id: asset for asset in SOURCE.assets(NOON)}
-RECEIPTS = {asset.receipt_asset: asset.id for asset in ASSETS.values() if asset.receipt_asset}
 
 few = settings(max_examples=3, deadline=None)
 seeds = st.sampled_from(["1", "7", "winter"])
@@ -39,19 +35,6 @@ def events(seed: str, start: datetime = BEFORE, end: datetime = NOON) -> Sequenc
 
 def positions(seed: str, at: datetime) -> dict[str, Position]:
     return {position.address: position for position in SimulatedSource(seed).positions(at)}
-
-
-def markets(seed: str, at: datetime) -> dict[str, Market]:
-    """Markets by symbol."""
-    return {ASSETS[market.asset_id].symbol: market for market in SimulatedSource(seed).markets(at)}
-
-
-def prices(seed: str, at: datetime) -> Mapping[str, Decimal]:
-    quoted = {price.asset_id: price.usd for price in SimulatedSource(seed).prices(at)}
-    return with_receipt_prices(quoted, ASSETS, SimulatedSource(seed).markets(at))
-
-
-# The fold of the events by the protocol's rules, in fractions: nothing here is shared with the source.
 
 
 SIGNS = {Action.DEPOSIT_COLLATERAL: 1, Action.WITHDRAW_COLLATERAL: -1, Action.BOND: 1, Action.UNBOND: -1}
@@ -99,20 +82,6 @@ def test_markets_are_the_sums_of_all_positions_to_the_unit(seed: str, at: dateti
     assert not posted + shares + receipts
 
 
-@few
-@given(seeds, instants)
-def test_receipt_tokens_are_held_or_posted_by_the_same_address(seed: str, at: datetime) -> None:
-    for position in positions(seed, at).values():
-        posted = Counter[str]()
-        for account in position.accounts:
-            posted.update(
-                {RECEIPTS[one.asset_id]: one.shares for one in account.collaterals if one.asset_id in RECEIPTS}
-            )
-        held = {RECEIPTS[one.asset_id]: one.amount for one in position.wallet if one.asset_id in RECEIPTS}
-        assert posted == {one.asset_id: one.collateralized for one in position.lends if one.collateralized}
-        assert held == {one.asset_id: one.held for one in position.lends if one.held}
-
-
 # The same in whatever order.
 
 
@@ -139,24 +108,6 @@ def test_events_of_two_ranges_are_those_of_the_whole(seed: str, start: datetime,
     assert [event.at for event in whole] == sorted(event.at for event in whole)
     assert all(start <= event.at < end for event in whole)
     assert len({event.uuid for event in whole}) == len(whole)
-
-
-@few
-@given(seeds, instants)
-def test_events_are_worth_their_amount_at_the_oracles_price(seed: str, at: datetime) -> None:
-    for event in events(seed, at, at + DAY)[:20]:
-        expected = prices(seed, event.at)[event.asset_id]
-        assert event.price is not None
-        # That of a receipt token follows from amounts that have changed by the event, and are rounded down.
-        assert abs(event.price - expected) <= (expected * Decimal("1e-9") if event.asset_id in RECEIPTS else 0)
-        assert (event.amount is None) == (event.usd is None) == (event.action is Action.CASCADE)
-        if event.amount is not None and event.usd is not None:
-            exact = Fraction(event.amount) * Fraction(event.price) / 10 ** ASSETS[event.asset_id].decimals_denom
-            assert Fraction(event.usd) == Fraction(round(exact * 10**18), 10**18)
-        assert (event.destination is not None) == (event.action is Action.SEND)
-        assert event.destination != event.address
-        assert (event.leg is not None) == (event.action is Action.LIQUIDATE)
-        assert (parse_address(event.contract), len(event.tx_hash)) == (event.contract, 64)
 
 
 # What there is to see.
@@ -202,12 +153,3 @@ def test_a_month_sees_events_of_all_kinds() -> None:
     assert set(seen) == set(Action)
     assert seen[Action.BORROW] > 100
     assert (seen[Action.CREATE_TOKEN_UNLOCK], seen[Action.RECLAIM_TOKEN_UNLOCK]) == (6, 1)
-
-
-def test_before_launch_all_markets_exist_and_are_empty() -> None:
-    for market in SOURCE.markets(BEFORE):
-        assert market.collateral is None or market.collateral.balance == 0
-        assert market.debt is None or market.debt.shares == market.debt.balance == 0
-        assert market.lend is None or market.lend.principal == market.lend.receipt_supply == 0
-    assert not list(SOURCE.positions(BEFORE))
-    assert not SOURCE.events(LAUNCH - DAY, BEFORE)

@@ -1,6 +1,5 @@
 """The supervisor of child processes: every transition, with a clock and children that the test controls."""
 
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -267,27 +266,3 @@ def test_a_replacement_that_the_system_refuses_leaves_the_running_child(
     assert running.child.events == []
     why = "The test program could not be started: [Errno 12] no memory."
     assert caplog.messages == [f"{why} The running one continues."]
-
-
-def test_a_signal_waits_for_a_check_that_may_take_the_child_away(running: Scene) -> None:
-    checking, goes_on = threading.Event(), threading.Event()
-
-    def poll() -> int:
-        checking.set()
-        assert goes_on.wait(60)
-        return 1
-
-    child = running.child
-    child.poll = poll
-    check = threading.Thread(target=running.supervisor.check)
-    check.start()
-    assert checking.wait(60)
-    signal = threading.Thread(target=running.supervisor.signal, args=(21,))
-    signal.start()
-    signal.join(0.1)
-    assert signal.is_alive()
-    goes_on.set()
-    check.join(60)
-    signal.join(60)
-    # The child is gone, so nobody gets the signal.
-    assert child.events == ["pipe closed"]

@@ -1,7 +1,6 @@
 """Values as text for people, worked out by hand (rules 4.3 and 4.7)."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
@@ -55,11 +54,6 @@ from analytics_service.present import text
 )
 def test_numbers(written: Callable[[Decimal], str], value: str, expected: str) -> None:
     assert written(Decimal(value)) == expected
-
-
-def test_times() -> None:
-    at = datetime(2025, 3, 1, 12, 0, 0, tzinfo=UTC)
-    assert text.time(at) == "2025-03-01 12:00:00 UTC"
 
 
 @pytest.mark.parametrize(
