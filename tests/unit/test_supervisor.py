@@ -233,6 +233,35 @@ def test_a_child_that_does_not_stop_is_killed_after_the_grace_period(
     assert caplog.messages == ["The test program did not stop in 30 s. Killing it."]
 
 
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_stop_after_a_child_has_ended_asks_nobody_and_starts_nothing_any_more(running: Scene, noticed: bool) -> None:
+    if noticed:
+        running.die()
+    else:
+        running.child.code = 3
+    running.supervisor.stop()
+    running.check_after(3600.0)
+    assert running.starts == 1
+    assert running.child.events == ["pipe closed"]
+
+
+def test_a_restart_that_is_never_ready_is_killed_and_counts_as_short_lived(running: Scene) -> None:
+    running.program.is_ready = lambda: False
+    running.die()
+    running.check_after(1.0)
+    running.check_after(119.9)
+    assert running.child.events == []
+    running.check_after(0.1)
+    assert running.child.events == ["killed", "pipe closed"]
+    running.check_after(1.9)
+    assert running.starts == 2
+    running.check_after(0.1)
+    assert running.starts == 3
+    running.check_after(120.0)
+    running.check_after(2.0)
+    assert running.starts == 4
+
+
 def test_delays_grow_with_each_short_lived_start_and_a_long_lived_one_begins_a_new_count(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

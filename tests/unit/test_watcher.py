@@ -7,8 +7,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from time import monotonic
 
+import polars as pl
 import pytest
 
+from analytics_service.clickhouse.queries import Placeholders
 from analytics_service.concurrency import deadline
 from analytics_service.errors import BeingCorrected, Busy, StoreUnavailable, Superseded
 from analytics_service.state.health import Monitor
@@ -86,6 +88,33 @@ def test_known_heads_hold_for_five_minutes_without_the_store(
     store.change("prices", version=3)
     heads.look()
     assert heads.shown().head("prices").version == 3
+
+
+def test_what_schedulers_tell_is_read_every_five_minutes_and_holds_while_it_cannot_be_read(time: Time) -> None:
+    class Broken(LedgerStore):
+        is_broken = False
+
+        def query(self, query: str, parts: Placeholders = (), **parameters: object) -> pl.DataFrame:
+            if self.is_broken and query == "read_job_runs":
+                raise StoreUnavailable("it takes too long")
+            return super().query(query, parts, **parameters)
+
+    store = Broken("prices")
+    heads = HeadWatcher(store, interval=None, clock=time, pause=time.pause)
+    assert heads.intervals({"prices": 1}) == {"prices": 1}
+    seen = []
+    for every in (60, 120, 240, 480):
+        store.job_runs = [JobRun("prices", "host:1", every, NOON)]
+        store.is_broken = every == 480
+        store.change("prices", version=every)
+        heads.look()
+        assert heads.shown().head("prices").version == every
+        seen.append(heads.intervals({"prices": 1}))
+        time.now += 150
+    assert seen == [{"prices": 60}, {"prices": 60}, {"prices": 240}, {"prices": 240}]
+    time.now += 300
+    heads.look()
+    assert (heads.intervals({"prices": 1}), fault_of(heads)) == ({"prices": 240}, "")
 
 
 def test_a_question_fails_at_once_when_the_store_is_away_and_the_next_has_another_look_taken(
