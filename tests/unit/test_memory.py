@@ -80,6 +80,11 @@ def test_the_least_recently_used_months_make_room() -> None:
     assert there(memory, own) == [MONTHS[0], MONTHS[2], MONTHS[3]]
 
 
+def test_a_frame_larger_than_all_memory_is_not_kept() -> None:
+    memory, own = memory_of(SIZE - 1, MONTHS[0])
+    assert there(memory, own) == []
+
+
 def test_a_later_generation_keeps_what_ends_before_the_change_and_takes_no_older_frames() -> None:
     memory, own = memory_of(10 * SIZE, *MONTHS[:3])
     later = pinned(2)
