@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -130,6 +131,30 @@ def test_positions_that_come_one_by_one_are_waited_for_on_their_way(oracle: Orac
     assert [next(positions).address for _ in range(2_000)][-1] == "address 1999"
     with pytest.raises(SourceError, match="positions"):
         next(positions)
+
+
+def test_an_answer_that_is_made_as_it_is_read_is_waited_for_no_longer(oracle: Oracle) -> None:
+    class Lazy(Oracle):
+        """Looks up each price when it is asked for the next one, and when it is asked how far back it goes."""
+
+        def prices(self, at: datetime) -> Iterator[Price]:  # type: ignore[override]
+            oracle.prices(at)
+            yield Price("token;a", at, Decimal(1))
+
+        @property
+        def history(self) -> timedelta | None:
+            oracle.prices(AT)
+            return timedelta(days=1)
+
+    lazy = Lazy()
+    source = bounded(lazy, 60)
+    assert (source.prices(AT), source.history) == ([Price("token;a", AT, Decimal(1))], timedelta(days=1))
+    oracle.is_stuck = True
+    source = bounded(lazy, 0.1)
+    with pytest.raises(SourceError, match="prices"):
+        source.prices(AT)
+    with pytest.raises(SourceError, match="history"):
+        source.history  # noqa: B018
 
 
 def test_a_source_that_does_not_close_keeps_nobody(oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Portfolios of an address, with the round numbers of the small protocol worked out by hand."""
 
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 
 from analytics_service.market.account_health import INFINITE
@@ -13,7 +14,7 @@ from analytics_service.market.portfolio import (
     SplitAmount,
     unlocks_at,
 )
-from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position
+from analytics_service.market.positions import Account, Balance, Holding, LendPosition, Position, Unbonding
 from analytics_service.market.ptoken import UnlockAmounts
 from analytics_service.market.receipts import LenderClaim
 from tests.unit.small_protocol import (
@@ -26,6 +27,7 @@ from tests.unit.small_protocol import (
     POSITION,
     PTK,
     USDT,
+    arrangement,
     rate,
 )
 
@@ -160,6 +162,19 @@ def test_staking_lists_only_pools_with_a_stake() -> None:
     staking = PORTFOLIO.staking
     assert (staking.asset_id, staking.bonding_sum, staking.unbonding_sum) == (PTK, 100_000_000, 2_000_000)
     assert [(pool.pool.index, pool.amount_sum) for pool in staking.pools] == [(1, 100_000_000)]
+
+
+def test_unbondings_are_in_the_order_in_which_they_unlock() -> None:
+    last, first, second = (Unbonding(n, AT + timedelta(days=days)) for n, days in ((1, 9), (7, 1), (8, 1)))
+    found = Portfolio(replace(POSITION, unbondings=(last, second, first)), CONTEXT)
+    assert found.staking.unbondings == [first, second, last]
+
+
+def test_the_last_claim_is_the_latest_over_all_arrangements() -> None:
+    earlier = arrangement(last_claimed_at=AT - timedelta(days=1))
+    never = arrangement(last_claimed_at=None)
+    assert unlocks_at([earlier, arrangement(), never], PTK, AT).last_claimed_at == AT
+    assert unlocks_at([never], PTK, AT).last_claimed_at is None
 
 
 def test_the_same_position_asset_by_asset_names_the_accounts_that_have_each_asset() -> None:

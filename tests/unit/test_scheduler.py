@@ -133,6 +133,20 @@ def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(caplog: pytest
     assert "set back" not in caplog.text
 
 
+def test_stopping_ends_the_pause_before_another_attempt(caplog: pytest.LogCaptureFixture) -> None:
+    stop = threading.Event()
+    asked: list[datetime] = []
+
+    def watch(at: datetime) -> None:
+        asked.append(at)
+        stop.set()
+        raise SourceError("The source is gone.")
+
+    run_until_stopped(WatchedSource(watch), FakeStore(), stop, Settings(every=Intervals(prices=86_400)))
+    assert len(asked) == 1
+    assert "The source is gone." in caplog.text
+
+
 def test_stopping_waits_some_seconds_only_for_a_source_that_hangs(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

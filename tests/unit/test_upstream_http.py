@@ -164,6 +164,16 @@ def test_the_key_is_sent_and_the_setting_named_where_it_is_missing_or_wrong(serv
         )
 
 
+def test_retry_after_is_honoured(server: Misbehaving) -> None:
+    assert server.prices(sending(b"", 429, Retry_After="7"), sending(PRICES)) == (PRICE, [7])
+
+
+def test_a_request_to_wait_for_months_is_left_to_the_next_snapshot(server: Misbehaving) -> None:
+    with pytest.raises(SourceError, match=r"prices answers 429\."):
+        server.prices(sending(b"", 429, Retry_After="9999999"))
+    assert server.asked == 1
+
+
 def test_an_answer_without_bounds_is_an_error(server: Misbehaving) -> None:
     """Also if it was small on the way."""
     with pytest.raises(SourceError, match="answers more than 16,777,216 bytes"):
