@@ -1,7 +1,4 @@
-"""Signals that operators send to a running service: no request fails meanwhile.
-
-A service on a busy machine may put a request off until later (503 with Retry-After), which then is answered.
-"""
+"""Signals that operators send to a running service: no request fails meanwhile."""
 
 import http.client
 import json
@@ -71,7 +68,7 @@ def ask_on(bind: str, path: str, key: str, keeps: bool, so_far: Load, ended: thr
             answer.read()
             if answer.status == http.client.OK:
                 so_far.answered += 1
-            elif answer.status != http.client.SERVICE_UNAVAILABLE or not answer.getheader("Retry-After"):
+            else:
                 so_far.failures.append(f"{path}: {answer.status}")
         except (OSError, http.client.HTTPException) as error:
             so_far.failures.append(f"{path}: {error!r}")
