@@ -1,6 +1,5 @@
 """Risk of liquidations over HTTP: the health that addresses show, at present and past moments, and its histories."""
 
-import random
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -21,7 +20,6 @@ from jobs.recompute import plan, recompute
 from jobs.registry import JOBS
 from jobs.runner import take_snapshot
 from tests.doubles import FirstHeads
-from tests.integration.conftest import Simulated
 from tests.integration.databases import database
 from tests.integration.handmade import NOON, HandMade, debt_market
 from tests.integration.routes import Client, expect_error
@@ -37,40 +35,6 @@ def data(client: Client, path: str, query: str = "") -> Any:
     answer = client.simulate_get(f"{PATH}/{path}", query_string=query)
     assert answer.status_code == 200, answer.text
     return answer.json["data"]
-
-
-def test_every_account_has_the_health_that_its_own_path_shows(
-    protocol: Client, simulated: Simulated, draw: random.Random
-) -> None:
-    """Those of eight addresses, and the sums over all."""
-    in_accounts = "FROM position_change FINAL WHERE NOT closed AND kind IN ('debt', 'collateral', 'account')"
-    (counted,) = simulated.rows(f"SELECT uniqExact(address, account_index) AS accounts {in_accounts}")
-    addresses = [row["address"] for row in simulated.rows(f"SELECT DISTINCT address {in_accounts} ORDER BY 1")]
-    own = {}
-    for address in draw.sample(addresses, 8):
-        answer = protocol.simulate_get(f"/api/v1/users/{address}/markets/borrow", query_string="with_value=true")
-        for account in answer.json["data"]["accounts"]:
-            own[address, account["index"]] = account
-    listed = data(protocol, "borrowers", "limit=1000&sort=health")
-    assert len(listed) > 80
-    owing = {name for name, account in own.items() if account["health"]["result"] != "Infinity"}
-    drawn = {address for address, _ in own}
-    assert {(one["address"], one["account_index"]) for one in listed if one["address"] in drawn} == owing
-    for one in (one for one in listed if one["address"] in drawn):
-        account = own[one["address"], one["account_index"]]
-        assert one["health"] == account["health"]["result"]
-        for side, name in (("collaterals", "collateral_value"), ("debts", "debt_value")):
-            values = [D(item["extra"]["value"]["principal"] or 0) for item in account[side]]
-            # Each of them is rounded to 18 decimals.
-            assert abs(sum(values) - D(one[name])) <= len(values) * D("1e-18")
-    address = next(one["address"] for one in listed if one["address"].startswith("ptcl"))
-    assert data(protocol, "borrowers", f"address={address.upper()}&sort=health") == [
-        one for one in listed if one["address"] == address
-    ]
-    risk = data(protocol, "risk")
-    assert (risk["accounts"], risk["accounts_with_debt"]) == (counted["accounts"], len(listed))
-    assert risk["liquidatable"]["accounts"] == sum(D(one["health"]) < 1 for one in listed)
-    assert abs(D(risk["debt_value"]) - sum(D(one["debt_value"]) for one in listed)) < D("1e-15")
 
 
 def test_the_ladder_and_assumed_prices_show_the_same(protocol: Client) -> None:

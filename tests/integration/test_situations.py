@@ -27,6 +27,7 @@ from analytics_service.market.markets import (
     CollateralMarket,
     DebtConfig,
     DebtMarket,
+    LendConfig,
     LendMarket,
     Market,
 )
@@ -35,6 +36,7 @@ from analytics_service.market.positions import Account, Balance, Holding, LendPo
 from analytics_service.state.view import Views
 from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.schema import view_names
+from jobs.recompute import day_by_day, recompute
 from jobs.registry import JOBS
 from jobs.runner import take_snapshot
 from tests import clickhouse
@@ -176,16 +178,22 @@ def stated(hour: Decimal) -> HandMade:
         assets_=[coin.asset for coin in COINS.values()],
         prices_=prices,
         markets_=markets(hour),
-        positions_=POSITIONS,
+        positions_=POSITIONS if hour else [OWING_CATEGORY, *POSITIONS[:-1]],
         events_=[one for one in events(hour) if one.at <= at],
     )
 
 
 def markets(hour: Decimal) -> Sequence[Market]:
     used = with_debt(with_collateral(lent("U", "9000000", apr="0.02"), "5000", MAX_128), "2000000", MAX_128)
+    ether = with_collateral(lent("E", "1"), "20")
+    assert ether.lend and ether.collateral
     return (
         used,
-        with_collateral(lent("E", "1"), "20"),
+        replace(
+            ether,
+            lend=replace(ether.lend, config=LendConfig(2 * 10**24, paused=False), interest_paid=7),
+            collateral=replace(ether.collateral, config=replace(ether.collateral.config, paused=True, frozen=False)),
+        ),
         with_collateral(lent("FINE", "1"), "1"),
         with_debt(lent("WEI", "1"), "1"),
         with_debt(with_collateral(lent("DARK", "5000000"), "7"), "1000000"),
@@ -247,6 +255,8 @@ POSITIONS = (
         (Account(0, (Holding(of("E"), 10 * 10**18, D("0.9"), D("0.93")),), (Holding(of("U"), 15_000 * 10**6),)),),
     ),
 )
+# At first it has the terms of the market.
+OWING_CATEGORY = borrower("category", {"E": "10"}, {"U": "15000"})
 LATE, MOVED_TO = DAY + timedelta(hours=23, minutes=59, seconds=59), DAY + timedelta(hours=10, minutes=30, seconds=12)
 
 
@@ -457,15 +467,45 @@ def test_a_receipt_token_of_a_price_beyond_what_is_stored_has_none(asked: Asked)
     assert row["at"] == instant_of(HOURS[-1])
 
 
+def test_terms_of_its_own_count_from_the_snapshot_that_states_them(asked: Asked) -> None:
+    """15,000 USD by 10 E: at the market's 80 % health is 1.0667, at 93 % it is 1.24."""
+    first = f"at={unix_second(DAY)}"
+    for query, health, terms in ((first, "1.066666666666666667", (None, None)), ("", "1.24", ("0.9", "0.93"))):
+        account = asked.get(f"users/{address('category')}/markets/borrow/accounts/0", query)
+        (held,) = account["collaterals"]
+        assert account["health"]["result"] == health
+        assert (held["allowable_ltv"], held["liquidation_ltv"]) == terms
+    own, _ = asked.borrowers[address("category")]["liquidation"]
+    assert (own["asset"]["id"], own["price"]) == (of("E"), "1612.903225806451612903")
+    held_at = f"FROM position_now WHERE kind = 'collateral' AND address = '{address('category')}'"
+    assert asked.rows(f"SELECT allowable_ltv, liquidation_ltv {held_at}") == [
+        {"allowable_ltv": 0.9, "liquidation_ltv": 0.93}
+    ]
+
+
+def test_states_and_caps_of_a_market_are_shown(asked: Asked) -> None:
+    ether = next(one for one in asked.get("markets/merged") if one["asset_info"]["asset"]["id"] == of("E"))
+    assert [ether["borrow_collateral"]["config"][state] for state in ("paused", "frozen")] == [True, False]
+    assert [ether["lend"]["config"][name] for name in ("supply_cap", "paused", "frozen")] == [
+        f"2{'0' * 24}",
+        False,
+        None,
+    ]
+    assert asked.rows("SELECT supply_cap, paused, frozen FROM market_now WHERE symbol = 'E'") == [
+        {"supply_cap": 2_000_000, "paused": True, "frozen": False}
+    ]
+
+
 def test_a_price_that_is_missing_in_one_snapshot_changes_nothing(asked: Asked) -> None:
-    """At the health of 1 that its account has, 800 USD are at risk beside the 1 of the cheap one."""
-    for path, value in (("debt-at-risk", "801"), ("liquidatable-debt", "1")):
+    """At the health of 1 that its account has, 800 USD are at risk beside the 1 of the cheap one; and at first 15,000
+    of the account that has terms of its own later."""
+    for path, values in (("debt-at-risk", ["15801"] * 10 + ["801"] * 14), ("liquidatable-debt", ["1"] * 24)):
         points = asked.points(f"analytics/market/history/{path}", "end=2025-03-01&period=h")
-        assert points == [value] * 24, path
+        assert points == values, path
     points = asked.points("markets/history/collateral", "end=2025-03-01&period=h", "GAP")
     assert points == ["1000"] * 24
-    rows = asked.rows("SELECT usd FROM debt_at_risk")
-    assert [row["usd"] for row in rows] == [801] * len(HOURS)
+    rows = asked.rows("SELECT usd FROM debt_at_risk ORDER BY observed_at")
+    assert [row["usd"] for row in rows] == [15_801] + [801] * (len(HOURS) - 1)
 
 
 def test_the_value_of_an_event_without_a_price_is_unknown(asked: Asked) -> None:
@@ -484,9 +524,9 @@ def test_the_value_of_an_event_without_a_price_is_unknown(asked: Asked) -> None:
 
 
 def test_interest_paid_is_the_growth_of_the_ratio_above_its_highest(asked: Asked) -> None:
-    """From 0.02 to 0.022 while 100,000 receipts are out; and a loss that is recovered."""
+    """From 0.02 to 0.022 while 100,000 receipts are out; and a loss that is recovered. E has what the source states."""
     paid = {one["asset"]["id"]: one["lend_interest_paid"] for one in asked.get("analytics/market/state")["assets"]}
-    assert (paid[of("EARNING")], paid[of("LOSING")]) == ("200000000", "0")
+    assert (paid[of("EARNING")], paid[of("LOSING")], paid[of("E")]) == ("200000000", "0", "7")
 
 
 def test_a_loan_in_the_last_second_is_of_its_day(asked: Asked) -> None:
@@ -531,6 +571,11 @@ def test_views_have_the_ladders_of_the_service(asked: Asked, symbol: str) -> Non
     rows = asked.rows(f"SELECT * FROM risk_ladder({at})")
     stated = [[near(step[name]) for name in fields] for step in steps]
     assert [[row[name] for name in columns] for row in rows] == stated
+
+
+def test_risk_comes_out_the_same_when_it_is_computed_again(asked: Asked) -> None:
+    portions = day_by_day(asked.store, ("positions",), DAY, instant_of(HOURS[-1]) + timedelta(seconds=1))
+    assert [recompute(asked.store, portion) for portion in portions] == [0] * len(portions)
 
 
 @pytest.mark.slow

@@ -130,7 +130,6 @@ TOLD = [
     *(event(leg, 0, Action.LIQUIDATE, LEGS, tx_hash="TX", leg=leg, account_index=0) for leg in Leg),
     event("large", 0, Action.SEND, LARGE, amount=HUGE, destination=BOB),
     replace(event("new", 0, address=NEW), asset_id="native;unew"),
-    event("upper", 0, address="0x" + "D" * 40),
     *MANY,
     *ACTIONS,
     OTHER,
@@ -217,10 +216,6 @@ def test_events_are_in_the_order_of_time_and_uuid(told: Client) -> None:
     assert of_all(told, limit="13", sort_order="asc") == everyones[::-1]
 
 
-def test_an_address_may_be_asked_for_in_either_case(told: Client) -> None:
-    assert ask(told, "0x" + "d" * 40)["count"] == ask(told, "0x" + "D" * 40)["count"] == 1
-
-
 def test_a_page_of_one_action_counts_that_and_begins_after_any_event(told: Client) -> None:
     body = ask(told, SEVERAL, action="borrow", prev_event_uuid=ACTIONS[2].uuid, limit="2")
     assert uuids(body) == [ACTIONS[3].uuid, ACTIONS[5].uuid]
@@ -240,21 +235,14 @@ def test_an_uuid_that_names_no_event_of_the_address_is_an_error(told: Client) ->
     assert uuids(ask(told, prev_event_uuid=last.upper())) == []
 
 
-def test_a_malformed_parameter_or_an_unknown_asset_is_refused(told: Client) -> None:
-    path = f"/api/v1/users/{ALICE}/tx-history"
-    for query in ("limit=0", "limit=1001", "action=steal", "action=borrow,", "sort_order=up", "prev_event_uuid=x"):
-        answer = told.simulate_get(path, query_string=query)
-        assert answer.status_code == 400
-        assert query.partition("=")[0] in answer.json["error"]["message"]
-    for query, status, why in (
-        ("start=now&end=now-1d", 400, "Query parameter start='now': start"),
-        ("start=tomorrow", 400, "Query parameter start='tomorrow'"),
-        ("asset_ids=native;nothing", 404, "asset_ids: 'native;nothing' names no asset."),
-        ("symbols=NOTHING", 404, "symbols: 'NOTHING' is the symbol of no asset."),
+def test_an_unknown_asset_is_refused(told: Client) -> None:
+    for query, why in (
+        ("asset_ids=native;nothing", "asset_ids: 'native;nothing' names no asset."),
+        ("symbols=NOTHING", "symbols: 'NOTHING' is the symbol of no asset."),
     ):
-        for own in (EVENTS, path):
+        for own in (EVENTS, f"/api/v1/users/{ALICE}/tx-history"):
             answer = told.simulate_get(own, query_string=query)
-            assert (answer.status_code, answer.json["error"]["message"].startswith(why)) == (status, True), answer.text
+            assert (answer.status_code, answer.json["error"]["message"].startswith(why)) == (404, True), answer.text
 
 
 def test_events_of_a_run_that_died_are_not_shown(settings: Settings, store: Store, client: Client) -> None:
