@@ -84,13 +84,6 @@ def test_a_condition_on_asset_and_time_reads_of_a_view_what_it_reads_of_the_tabl
     assert int(view.summary["read_rows"]) <= int(table.summary["read_rows"]) + 4
 
 
-def test_a_view_names_symbols_and_shows_corrections(store: Store, run: Run) -> None:
-    commit(store, {"token;a": [(100, Decimal(1)), (200, Decimal(2))]})
-    commit(store, {"token;a": [(100, Decimal(3))]})
-    rows = run("SELECT asset_id, symbol, toUnixTimestamp(observed_at), price FROM price ORDER BY observed_at")
-    assert rows == [("token;a", "a", 100, Decimal(3)), ("token;a", "a", 200, Decimal(2))]
-
-
 def test_a_script_that_failed_half_way_runs_again_as_a_whole(settings: Settings, store: Store, run: Run) -> None:
     """The first statement took effect, the second failed, and the script is not recorded."""
     first = "CREATE TABLE IF NOT EXISTS half (n UInt8) ENGINE = MergeTree ORDER BY n COMMENT 'x';\n"

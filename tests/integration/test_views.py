@@ -36,7 +36,7 @@ from tests.integration.conftest import Run, Simulated
 from tests.integration.databases import database
 from tests.integration.handmade import CONFIG, MARKETS, NOON, HandMade, debt_market
 from tests.integration.pages import commit
-from tests.integration.routes import Client, client_of
+from tests.integration.routes import Client
 
 # Views of the present, and those as of an instant with the same columns.
 _AS_OF = {"price_now": "price_at", "position_now": "position_at", "account": "account_at"}
@@ -448,9 +448,8 @@ _ACCOUNTS = (
 
 
 @pytest.mark.usefixtures("views")
-def test_a_lost_price_makes_unknown_what_follows_from_it(
-    run: Run, lost_by_hand: HandMade, settings: Settings, store: Store
-) -> None:
+def test_a_lost_price_makes_unknown_what_follows_from_it(run: Run, lost_by_hand: HandMade, store: Store) -> None:
+    """tests/integration/test_missing_prices.py has the same over HTTP."""
     prices = run("SELECT symbol, price FROM price_now ORDER BY symbol")
     assert prices == [("DUST", None), ("FINE", 2), ("GONE", None), ("RGONE", None)]
     # A second earlier they were just young enough.
@@ -463,9 +462,6 @@ def test_a_lost_price_makes_unknown_what_follows_from_it(
         (2, None, None, None, None, None, 0, 1),
         (2, 2, 1, None, None, None, 1, 0),
     ]
-    risk = data(client_of(settings, store), "/analytics/market/risk")
-    counted = ("accounts", "accounts_with_debt", "unpriced_collateral_accounts", "unpriced_debt_accounts")
-    assert [risk[name] for name in counted] == [1, 1, 4, 2]
     assert run("SELECT account_index, debt_usd, health FROM account_risk") == [(2, 2, 0.5)]
     # The first address has posted receipt tokens.
     assert run("SELECT lent_usd FROM lender") == [(None,), (None,)]
@@ -480,13 +476,6 @@ def test_a_lost_price_makes_unknown_what_follows_from_it(
     assert run("SELECT symbol FROM price_now") == [("FINE",)]
     values = f"SELECT wallet_usd, lent_usd, net_usd FROM account_value WHERE address = '{_TWO}'"
     assert run(values) == [(None, None, None)]
-    client = client_of(settings, store, unix_second(later))
-    wallets = data(client, f"/users/{_TWO}/user", "with_value=true&with_text=true")["wallets"]
-    gone, fine = sorted(one["values"]["extra"]["value"]["amount"] or "" for one in wallets["balances"])
-    assert (gone, fine) == ("", "2")
-    assert (wallets["total_value"], wallets["extra"]["text"]["total_value"]) == (None, "N/A")
-    course = f"start={unix_second(later)}&end={unix_second(later)}&period=h&metric=net-value"
-    assert [point["v"] for point in data(client, f"/users/{_TWO}/history", course)["points"]] == [None]
 
 
 @pytest.mark.usefixtures("views")
