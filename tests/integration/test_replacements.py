@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,6 +18,7 @@ from analytics_service.errors import SourceError
 from analytics_service.market.instants import from_unix, multiples_between, unix_second
 from analytics_service.market.prices import Price
 from analytics_service.market.rates import Rates
+from analytics_service.sources.base import Source
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.commits import Overtaken
 from jobs.recompute import DATASETS, day_by_day, plan, recompute, replace_snapshots
@@ -27,6 +28,7 @@ from tests import clickhouse
 from tests.clickhouse import contents
 from tests.integration.conftest import Run
 from tests.integration.databases import copied, database
+from tests.integration.lending import ETH, Lending
 
 # A day ends in between. All datasets have their snapshots at instants of prices, each so many minutes.
 START = datetime(2025, 2, 27, 23, tzinfo=UTC)
@@ -35,7 +37,7 @@ MINUTE = timedelta(minutes=1)
 EVERY = {"prices": 30, "markets": 30, "ptoken": 120, "loans": 60, "positions": 60}
 # When prices were too low, until the next one.
 SINCE, LAST = START + 30 * MINUTE, START + 60 * MINUTE
-ASSET = "native;ahel"
+ASSET = ETH
 # Rows count where the ledger lists their instant and version.
 DATED = ("market_lend", "market_collateral", "market_debt", "market_config", "market_price", "position_change")
 DATED += ("ptoken_state", "ptoken_pool", "unlock_arrangement", "position_summary")
@@ -43,23 +45,21 @@ DATED += ("ptoken_state", "ptoken_pool", "unlock_arrangement", "position_summary
 ABOUT_RUNS = {"rewrite", "write_lock", "owner", "snapshot_head", "job_run", "schema_migration"}
 
 
-class Protocol(SimulatedSource):
-    """A protocol of which nothing is made up, so that imports may join it. `quote` changes its prices."""
+@dataclass(frozen=True)
+class Protocol(Lending):
+    """`quote` changes its prices."""
 
-    simulated = False
-
-    def __init__(self, quote: Callable[[Price], Price | None] = lambda price: price) -> None:
-        super().__init__("1")
-        self._quote = quote
+    live: int = unix_second(START)
+    quote: Callable[[Price], Price | None] = lambda price: price
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        return [price for price in map(self._quote, super().prices(at)) if price]
+        return [price for price in map(self.quote, super().prices(at)) if price]
 
 
 def too_low(price: Price) -> Price:
-    """The price of an asset is a third too low from 23:30 to 00:30."""
+    """The price of an asset is a hundredth of the right one from 23:30 to 00:30."""
     is_wrong = SINCE <= price.observed_at <= LAST and price.asset_id == ASSET
-    return replace(price, usd=price.usd * 2 / 3) if is_wrong else price
+    return replace(price, usd=price.usd / 100) if is_wrong else price
 
 
 def without_asset(price: Price) -> Price | None:
@@ -69,7 +69,7 @@ def without_asset(price: Price) -> Price | None:
 RIGHT = Protocol()
 
 
-def fill(store: Store, source: SimulatedSource, *names: str) -> None:
+def fill(store: Store, source: Source, *names: str) -> None:
     """Snapshots of some datasets by backfills, or of all: the last by a job, the others by a backfill."""
     for name in names or EVERY:
         instants = multiples_between(START, END + MINUTE, EVERY[name] * MINUTE)
@@ -103,7 +103,7 @@ def seen(own: Client, newest: datetime = END) -> Mapping[str, Any]:
     return rows
 
 
-def store_of(server: Settings, name: str, source: SimulatedSource) -> Iterator[tuple[Store, Client]]:
+def store_of(server: Settings, name: str, source: Source) -> Iterator[tuple[Store, Client]]:
     settings = replace(server, clickhouse_database=f"test_{name}")
     with database(settings) as store, clickhouse.client(settings) as own:
         fill(store, source)
@@ -113,7 +113,7 @@ def store_of(server: Settings, name: str, source: SimulatedSource) -> Iterator[t
 @pytest.fixture(scope="module")
 def false(server: Settings) -> Iterator[Store]:
     """A store of which some prices were wrong. It stays as it is: tests correct copies."""
-    for store, _ in store_of(server, "false", Protocol(too_low)):
+    for store, _ in store_of(server, "false", Protocol(quote=too_low)):
         yield store
 
 
@@ -175,7 +175,7 @@ def test_what_is_quoted_no_more_has_no_value(store: Store, run: Run) -> None:
     for name in ("prices", "markets"):
         backfill(JOBS[name], RIGHT, store, [START, SINCE])
     for portion in plan(store, "prices", START, SINCE + MINUTE):
-        replace_snapshots(JOBS["prices"], Protocol(without_asset), store, portion)
+        replace_snapshots(JOBS["prices"], Protocol(quote=without_asset), store, portion)
     assert compute(store)["markets"] == 2
     valued = "history IN ('price', 'deposits_usd', 'collateral_usd', 'debt_usd')"
     known = (
