@@ -5,7 +5,6 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -34,7 +33,6 @@ from tests.dictionary import DICTIONARY, dictionary
 from tests.integration.conftest import Run
 from tests.integration.pages import commit
 
-ROOT = Path(__file__).parents[2]
 _TABLES = [
     table for module in (markets, positions) for table in vars(module).values() if isinstance(table, SnapshotTable)
 ]

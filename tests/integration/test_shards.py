@@ -34,7 +34,6 @@ from tests.integration.shards import SMALLER, Shard, ShardedStore, running, sett
 from tests.processes import slack, until
 
 HOUR = timedelta(hours=1)
-_AT_ONCE = {"max_partitions_per_insert_block": 0, "distributed_foreground_insert": 1}
 # One path of each kind that the store answers.
 PATHS = [path for path in KINDS.values() if path in SNAPSHOT_ROUTES]
 # Status and body by path.

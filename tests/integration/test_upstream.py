@@ -29,7 +29,6 @@ from tests.integration.routes import COURSE, HISTORIES, KINDS, NOON, ROUTES, USE
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 FIRST = at(NOON)
-HISTORY = "/api/v1/analytics/market/history"
 # Each snapshot of all datasets, and the next one of some.
 TICKS = {FIRST: [*JOBS], FIRST + 5 * MINUTE: ["prices", "loans"]}
 # Upstream has snapshots of the hours from the first to the last; the follower asks for the hours' ends.
