@@ -46,29 +46,35 @@ def test_the_file_of_what_is_removed_brings_it_back_exactly(
     rows = [
         (name, LAST - hour * 3600, f"0.{draw.randint(1, 10**18):018d}")
         for name in IDS
-        for hour in range(24 * 40, 0, -1)
+        for hour in range(24 * 12, 0, -1)
     ]
     run(store, prices_file(tmp_path, rows))
     kept = {"ledger", "assets"}
     before = {name: rows for name, rows in contents(settings).items() if name not in kept}
-    for number, (symbols, start, end) in enumerate([(["AAA"], 30, 20), ([], 9, None)]):
+    # A file never replaces another one.
+    other = tmp_path / "price-2025-02-19-2025-02-21.csv"
+    other.write_text("kept")
+    for symbols, start, end, count in ((["AAA"], 10, 8, 49), ([], 3, None, 3 * 72)):
         since = format_instant(NOW - timedelta(days=start))
         arguments = ["price", "--start", since, *(word for name in symbols for word in ("--symbol", name))]
-        arguments += ["--end", format_instant(NOW - timedelta(days=end or 0))] if end else []
-        count = (241, 3 * 216)[number]
-        said = f"remove {count} observations of price, from {since} to "
-        dry = removed(settings, tmp_path, *arguments, "--dry-run")
-        assert (dry.exit_code, f"Would {said}" in dry.output) == (0, True), dry.output
+        arguments += ["--end", format_instant(NOW - timedelta(days=end))] if end else []
+        if symbols:
+            dry = removed(settings, tmp_path, *arguments, "--dry-run")
+            said = f"Would remove {count} observations of price, from {since} to "
+            assert (dry.exit_code, said in dry.output) == (0, True), dry.output
         own = observations(settings)
         result = removed(settings, tmp_path, *arguments)
         assert result.exit_code == 0, result.output
         assert f"Removed {count} observations of price, from {since}" in result.output
         gone = own.keys() - observations(settings).keys()
         assert {name for name, _ in gone} == {IDS[0]} if symbols else {*IDS}
+        seconds = {at for _, at in gone}
+        assert (min(seconds), max(seconds)) == (LAST - start * DAY, LAST - (end * DAY if end else 3600))
         assert len(gone) == count
-        again = removed(settings, tmp_path, *arguments)
-        assert (again.exit_code, "There is nothing to remove of prices" in again.output) == (2, True)
-    for file in tmp_path.glob("price-*.csv"):
+    again = removed(settings, tmp_path, *arguments)
+    assert (again.exit_code, "There is nothing to remove of prices" in again.output) == (2, True)
+    assert other.read_text() == "kept"
+    for file in {*tmp_path.glob("price-*.csv")} - {other}:
         run(store, file)
     assert {name: rows for name, rows in contents(settings).items() if name not in kept} == before
 
@@ -110,70 +116,60 @@ def test_the_file_of_a_history_has_its_total_too(store: Store, settings: Setting
     assert query(settings, sums) == before
 
 
-def test_files_never_replace_others(store: Store, settings: Settings, tmp_path: Path) -> None:
-    first, second, third = (tmp_path / f"price-2025-03-01-2025-03-01{n}.csv" for n in ("", "-2", "-3"))
-    for path in (first, second):
-        path.write_text("kept")
-    run(store, prices_file(tmp_path, [(IDS[0], LAST, "1"), (IDS[0], LAST - DAY, "2")]))
-    assert removed(settings, tmp_path, "price", "--start", format_instant(NOW)).exit_code == 0
-    assert [path.read_text() for path in (first, second)] == ["kept"] * 2
-    assert {*tmp_path.glob("price-*")} == {first, second, third}
-
-
-@pytest.mark.usefixtures("views")
-@pytest.mark.parametrize(
-    "names", [("prices", "markets"), pytest.param(("rates", "ptoken"), marks=pytest.mark.slow)], ids=" ".join
-)
 def test_snapshots_go_with_their_observations_and_can_be_taken_anew(
-    store: Store, settings: Settings, tmp_path: Path, names: tuple[str, ...]
+    store: Store, settings: Settings, tmp_path: Path
 ) -> None:
-    """Of every job that has history, one of several in the middle; afterwards the tables answer as before."""
-    source = SimulatedSource("1")
-    hours = [NOW + hour * HOUR for hour in range(4)]
+    """One in the middle; afterwards the tables are as before."""
+    source, names = SimulatedSource("1"), ("prices", "markets")
+    hours = [NOW + hour * HOUR for hour in range(3)]
     for name in names:
         backfill(JOBS[name], source, store, hours)
-    sql = "SELECT history, asset_id, observed_at, value FROM observation FINAL ORDER BY ALL"
-    listed = "SELECT dataset, at, kind FROM snapshot FINAL WHERE kind = 'backfill' ORDER BY ALL"
-    markets = "SELECT * FROM market ORDER BY ALL"
-    before = [query(settings, each) for each in (sql, listed, markets)]
+    listed = "(observed_at, version) IN (SELECT at, version FROM snapshot)"
+    tables = (
+        "SELECT history, asset_id, observed_at, value FROM observation FINAL ORDER BY ALL",
+        "SELECT dataset, at, kind FROM snapshot FINAL WHERE kind = 'backfill' ORDER BY ALL",
+        f"SELECT * EXCEPT version FROM market_lend FINAL WHERE {listed} ORDER BY ALL",
+    )
+    before = [query(settings, sql) for sql in tables]
+    middle = format_instant(hours[1])
     for name in names:
-        result = removed(
-            settings, tmp_path, name, "--start", format_instant(hours[1]), "--end", format_instant(hours[2])
-        )
+        result = removed(settings, tmp_path, name, "--start", middle, "--end", middle)
         assert result.exit_code == 0, result.output
-        assert f"Removed 2 snapshots of {name}" in result.output
-        at = f"'{hours[1]:%Y-%m-%d %H:%M:%S}' AND '{hours[2]:%Y-%m-%d %H:%M:%S}'"
-        assert query(settings, f"SELECT count() FROM snapshot WHERE dataset = '{name}' AND at BETWEEN {at}") == [(0,)]
-    assert query(
-        settings, f"SELECT count() FROM observation WHERE history != 'price' AND observed_at BETWEEN {at}"
-    ) == [(0,)]
+        assert f"Removed 1 snapshots of {name}" in result.output
+    at = f"'{hours[1]:%Y-%m-%d %H:%M:%S}'"
+    assert query(settings, f"SELECT count() FROM snapshot WHERE at = {at}") == [(0,)]
+    assert query(settings, f"SELECT count() FROM observation WHERE observed_at = {at}") == [(0,)]
     for name in names:
         backfill(JOBS[name], source, store, hours)
-    assert [query(settings, each) for each in (sql, listed, markets)] == before
+    assert [query(settings, sql) for sql in tables] == before
 
 
-@pytest.mark.usefixtures("views")
-@pytest.mark.parametrize("name", ["positions", pytest.param("loans", marks=pytest.mark.slow)])
+def take_wallet(store: Store, hours: int, *amounts: int) -> None:
+    """Take the snapshot of a wallet."""
+    wallet = tuple(Balance(f"native;{number}", amount) for number, amount in enumerate(amounts))
+    source = HandMade(positions_=[Position(ALICE, wallet=wallet)])
+    take_snapshot(JOBS["positions"], source, store, NOW + hours * HOUR)
+
+
+def wallet(store: Store, hours: int) -> list[int]:
+    items = read_items(store, [ALICE], unix_second(NOW + hours * HOUR)).sort("asset_id")
+    return [int(amount) for amount in items["amount"]]
+
+
 def test_of_what_is_made_from_earlier_snapshots_only_the_newest_go(
-    store: Store, settings: Settings, tmp_path: Path, name: str
+    store: Store, settings: Settings, tmp_path: Path
 ) -> None:
-    source = SimulatedSource("1")
-    for dataset in ("prices", "markets"):
-        take_snapshot(JOBS[dataset], source, store, NOW)
-    for hour in range(3):
-        take_snapshot(JOBS[name], source, store, NOW + hour * 24 * HOUR)
-    tables = {"positions": "position_now", "loans": "events"}
-    sql = f"SELECT * FROM {tables[name]} ORDER BY ALL"
-    before = query(settings, sql)
-    middle = removed(settings, tmp_path, name, "--start", format_instant(NOW), "--end", format_instant(NOW + 24 * HOUR))
+    for day in range(3):
+        take_wallet(store, 24 * day, day + 1, 9)
+    next_day = format_instant(NOW + 24 * HOUR)
+    middle = removed(settings, tmp_path, "positions", "--start", format_instant(NOW), "--end", next_day)
     assert (middle.exit_code, "Leave out --end" in middle.output) == (2, True)
-    result = removed(settings, tmp_path, name, "--start", format_instant(NOW + 24 * HOUR))
-    assert f"Removed 2 snapshots of {name}" in result.output
-    assert read_heads(store)[name].instant == NOW
-    assert query(settings, sql) != before
-    for hour in (1, 2):
-        take_snapshot(JOBS[name], source, store, NOW + hour * 24 * HOUR)
-    assert query(settings, sql) == before
+    result = removed(settings, tmp_path, "positions", "--start", next_day)
+    assert "Removed 2 snapshots of positions" in result.output
+    assert read_heads(store)["positions"].instant == NOW
+    assert wallet(store, 48) == [1, 9]
+    take_wallet(store, 24, 2, 9)
+    assert wallet(store, 24) == [2, 9]
 
 
 @pytest.mark.slow
@@ -204,26 +200,20 @@ def test_positions_that_were_taken_beside_the_removal_go_with_it(
     store: Store, settings: Settings, tmp_path: Path
 ) -> None:
     """They were stored as changes of what is gone. A wallet has 1 and 1, wrongly 2 and 2, then truly 2 and 1."""
-    job, start = JOBS["positions"], NOW + HOUR
-
-    def take(hours: int, *amounts: int) -> None:
-        wallet = tuple(Balance(f"native;{number}", amount) for number, amount in enumerate(amounts))
-        take_snapshot(job, HandMade(positions_=[Position(ALICE, wallet=wallet)]), store, NOW + hours * HOUR)
 
     def beside(statement: Statement) -> None:
         if statement.name.startswith("DELETE FROM snapshot") and not taken:
             taken.append(2)
-            take(2, 2, 1)
+            take_wallet(store, 2, 2, 1)
 
     taken: list[int] = []
-    take(0, 1, 1)
-    take(1, 2, 2)
+    take_wallet(store, 0, 1, 1)
+    take_wallet(store, 1, 2, 2)
     with closing(WatchedStore(settings, before=beside)) as watched:
-        remove(watched, Removal("positions", None, unix_second(start), FOREVER), tmp_path, Silent())
+        remove(watched, Removal("positions", None, unix_second(NOW + HOUR), FOREVER), tmp_path, Silent())
     assert taken
-    take(3, 2, 1)
-    items = read_items(store, [ALICE], unix_second(NOW + 3 * HOUR)).sort("asset_id")
-    assert [int(amount) for amount in items["amount"]] == [2, 1]
+    take_wallet(store, 3, 2, 1)
+    assert wallet(store, 3) == [2, 1]
 
 
 @pytest.mark.slow
