@@ -1,31 +1,24 @@
 """Rates: snapshots of both sides of a market, their histories, and imports of files."""
 
-import csv
-import gzip
-import os
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from threading import Event, current_thread
 
 import falcon.testing
-import pytest
 
 from analytics_service.app import create_app
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.market.instants import multiples_between
-from analytics_service.market.markets import LendMarket
 from analytics_service.store.datasets.histories import BORROW_RATES, LEND_RATES, PRICES, History
 from analytics_service.store.datasets.observations import read_latest
 from analytics_service.store.ledger import IMPORTED, oldest_change, read_heads, read_ledger
 from jobs.registry import JOBS
-from jobs.runner import backfill, take_snapshot
+from jobs.runner import take_snapshot
 from tests.doubles import FreshHeads, Statement, WatchedStore
-from tests.integration.handmade import MARKETS, NOON, HandMade, market
-from tests.integration.imports import NOW, Progress, asked, counted, import_files, query
+from tests.integration.handmade import MARKETS, NOON, HandMade
+from tests.integration.imports import NOW, Progress, asked, import_files
 from tests.integration.pages import commit
 
 HOUR = timedelta(hours=1)
@@ -43,14 +36,6 @@ def test_a_snapshot_has_the_rate_of_each_side_that_a_market_has(store: Store) ->
     assert rates(store, BORROW_RATES, *ids) == {"native;all": Decimal("99.5"), "token;debt": Decimal("0.1")}
 
 
-def test_a_backfill_adds_what_is_missing(store: Store) -> None:
-    source = HandMade(markets_=[market("token;a", LendMarket(Decimal("0.5"), 1, 1))])
-    take_snapshot(JOBS["rates"], source, store, NOON)
-    assert backfill(JOBS["rates"], source, store, multiples_between(NOON - 3 * HOUR, NOON + HOUR, HOUR)) == 3
-    assert rates(store, LEND_RATES, "token;a", at=SECOND - 3 * 3600) == {"token;a": Decimal("0.5")}
-    assert rates(store, LEND_RATES, "token;a", at=SECOND - 3 * 3600 - 1) == {}
-
-
 def imported(store: Store, folder: Path, row: str = "100,0xa,0.1", history: History = LEND_RATES) -> None:
     """Import a rate, with an assets file that describes its asset."""
     path, assets = folder / "rates.csv", folder / "rates_assets.csv"
@@ -61,17 +46,12 @@ def imported(store: Store, folder: Path, row: str = "100,0xa,0.1", history: Hist
 
 
 def test_imported_rates_are_answered(store: Store, settings: Settings, tmp_path: Path) -> None:
-    for row, history in (
-        ("3600,0xa,0.1", LEND_RATES),
-        ("7200,0xb,0.5", LEND_RATES),
-        ("3600,0xa,0.25", BORROW_RATES),
-        ("7200,0xb,0.75", BORROW_RATES),
-    ):
-        imported(store, tmp_path, row, history)
+    imported(store, tmp_path, "3600,0xa,0.1")
+    imported(store, tmp_path, "7200,0xb,0.75", BORROW_RATES)
     client = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
     for path, points in (
-        ("lend/rate-history", {"token;0xa": ["0.1", "0.1"], "token;0xb": [None, "0.5"]}),
-        ("borrow/rate-history", {"token;0xa": ["0.25", "0.25"], "token;0xb": [None, "0.75"]}),
+        ("lend/rate-history", {"token;0xa": ["0.1", "0.1"]}),
+        ("borrow/rate-history", {"token;0xb": [None, "0.75"]}),
     ):
         answer = client.simulate_get(f"/api/v1/markets/{path}", query_string="start=3600&end=7200&period=h").json
         series = {one["asset"]["id"]: [point["v"] for point in one["points"]] for one in answer["data"]["series"]}
@@ -98,6 +78,9 @@ def test_assets_of_an_import_are_shown_with_prices_that_never_change(
     assert read_ledger(store).origins == {IMPORTED}
     head = read_heads(store)["prices"]
     assert oldest_change(store, before, head) == head.last_observed_at
+    # The next import has no new assets.
+    imported(store, tmp_path)
+    assert read_heads(store)["prices"] == head
 
 
 def test_past_moments_have_the_assets_of_all_imports_whatever_was_asked_before(
@@ -125,13 +108,6 @@ def test_past_moments_have_the_assets_of_all_imports_whatever_was_asked_before(
     for one in (client, fresh):
         assert shown(one, moment) == ["token;0xa", "token;0xb", "token;0xc"]
         assert shown(one) == ["token;0xa", "token;0xb", "token;0xc", "token;0xd"]
-
-
-def test_an_import_without_new_assets_changes_nothing_else(store: Store, settings: Settings, tmp_path: Path) -> None:
-    commit(store, {"token;0xa": [(100, Decimal(1))]}, kind="import")
-    before = read_heads(store)["prices"]
-    imported(store, tmp_path)
-    assert read_heads(store)["prices"] == before
 
 
 def test_assets_of_an_import_change_no_answer_of_the_state_before(
@@ -173,22 +149,3 @@ def test_assets_of_an_import_change_no_answer_of_the_state_before(
 
 def shown(client: falcon.testing.TestClient, query: str = "") -> list[str]:
     return [one["asset"]["id"] for one in client.simulate_get("/api/v1/assets", query_string=query).json["data"]]
-
-
-REAL = Path(os.environ.get("ANALYTICS_TEST_DATA", "/nonexistent")) / "rates_daily.csv.gz"
-
-
-@pytest.mark.skipif(not REAL.is_file(), reason="ANALYTICS_TEST_DATA names no folder of real data")
-def test_the_real_rates_are_all_imported(store: Store, settings: Settings) -> None:
-    """Compared with the text of the file."""
-    columns = {"time": "timestamp", "asset_column": "asset_address", "value": "current_liquidity_rate"}
-    request = replace(asked(LEND_RATES, REAL, **columns), new_assets=True)
-    done = import_files(store, request, datetime.now(UTC), Progress())
-    with gzip.open(REAL, "rt") as file:
-        expected = {
-            (f"token;{row['asset_address']}", int(row["timestamp"])): Decimal(row["current_liquidity_rate"])
-            for row in csv.DictReader(file)
-        }
-    rows = query(settings, "SELECT asset_id, toUnixTimestamp(observed_at), value_exact FROM lend_rate")
-    assert {(asset_id, second): apr for asset_id, second, apr in rows} == expected
-    assert counted(done) == (len(expected), len(expected), 0, 0)
