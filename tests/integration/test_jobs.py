@@ -18,14 +18,13 @@ from analytics_service.market.assets import Asset
 from analytics_service.market.instants import multiples_between
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
-from analytics_service.store.commits import begin
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.ledger import read_heads
 from jobs.recompute import plan, replace_snapshots
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, take_snapshot
 from tests.clickhouse import contents
-from tests.doubles import FreshHeads, Statement, WatchedStore
+from tests.doubles import FreshHeads, dying
 from tests.integration import imports
 from tests.oracle import rollups
 from tests.stored import write_assets
@@ -60,13 +59,6 @@ def test_a_run_stores_the_prices_and_assets_of_the_source(store: Store, client: 
     assert stored_prices(client, NOON) == quoted_prices(NOON)
     assert list(read_assets(store).values()) == sorted(SOURCE.assets(NOON), key=lambda asset: asset.id)
     assert read_heads(store)["prices"].instant == NOON
-
-
-def test_a_wider_backfill_adds_only_what_is_missing(store: Store) -> None:
-    filled(store, NOON, NOON + 3 * HOUR)
-    assert filled(store, NOON - HOUR, NOON + 5 * HOUR) == 3
-    every_hour = {NOON_SECOND + 3600 * hour for hour in range(-1, 6)}
-    assert begin(store, "prices", NOON_SECOND - 86_400, NOON_SECOND + 86_401).completed == every_hour
 
 
 def test_a_backfill_that_dies_half_way_continues_where_it_was(
@@ -140,19 +132,16 @@ def test_a_backfill_of_the_past_adds_assets_and_redefines_none(store: Store) -> 
 
 
 def test_a_later_snapshot_redefines_assets(store: Store) -> None:
+    """Also those that were written while the clock was ahead."""
     source = RenamingSource("1")
-    first, *_ = SOURCE.assets(NOON)
+    first, second, *_ = SOURCE.assets(NOON)
     take_snapshot(PRICES, source, store, NOON - HOUR)
     assert read_assets(store)[first.id].name == "Old Name"
+    ahead = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp()) * 1000
+    write_assets(store, [replace(second, name="Other Name")], ahead)
     backfill(PRICES, source, store, [NOON - HOUR, NOON, NOON + HOUR])
-    assert read_assets(store)[first.id].name == "New Name"
-
-
-def test_a_snapshot_redefines_assets_that_were_written_while_the_clock_was_ahead(store: Store) -> None:
-    first, *_ = SOURCE.assets(NOON)
-    write_assets(store, [replace(first, name="Old Name")], int(datetime(2100, 1, 1, tzinfo=UTC).timestamp()) * 1000)
-    take_snapshot(PRICES, SOURCE, store, NOON)
-    assert read_assets(store)[first.id] == first
+    assets = read_assets(store)
+    assert (assets[first.id].name, assets[second.id]) == ("New Name", second)
 
 
 class Oracle(SimulatedSource):
@@ -255,30 +244,18 @@ def test_an_observation_older_than_the_head_corrects_pages_candles_and_rollups(
     assert set(imports.query(settings, imports.ROLLUPS.format(history="price"))) == rollups(observed(*TICKS.values()))
 
 
-@pytest.mark.parametrize(
-    ("last", "at"),
-    [
-        (Statement("insert", "rewrite"), 1260),
-        (Statement("insert", "snapshot"), 1260),
-    ],
-)
 def test_an_observation_that_a_dead_run_left_before_the_head_is_written_again(
-    last: Statement, at: int, settings: Settings, store: Store, client: Client
+    settings: Settings, store: Store, client: Client
 ) -> None:
-    """The next run, for the same instant or a later one, is told the same price."""
-
-    def die(statement: Statement) -> None:
-        if statement == last:
-            raise StoreUnavailable("ClickHouse is gone.")
-
+    """The next run is told the same price."""
     service = falcon.testing.TestClient(create_app(settings, store, heads=FreshHeads(store)))
     for second in (120, 900):
         tick(store, second, TICKS[second])
     slow_quarters(service)
-    with closing(WatchedStore(settings, before=die)) as broken, pytest.raises(StoreUnavailable):
+    with closing(dying(settings, "snapshot")) as broken, pytest.raises(StoreUnavailable):
         tick(broken, 1200, TICKS[1200])
-    following = {"busy": (at, "3"), "slow": (300, "9")}
-    tick(store, at, following)
+    following = {"busy": (1260, "3"), "slow": (300, "9")}
+    tick(store, 1260, following)
     rows = "SELECT value, version IN (SELECT version FROM snapshot) FROM observation FINAL"
     where = f"asset_id = 'token;slow' AND observed_at = {NOON_SECOND + 300}"
     assert client.query(f"{rows} WHERE {where}").result_rows == [(Decimal(9), 1)]

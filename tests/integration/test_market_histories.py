@@ -21,7 +21,7 @@ from analytics_service.store.datasets.markets import read_market_prices
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
 from jobs.runner import Outcome, backfill, take_snapshot
-from tests.doubles import FirstHeads, FreshHeads
+from tests.doubles import FreshHeads
 from tests.integration.handmade import MARKETS, NOON, HandMade, debt_market
 
 JOB = JOBS["markets"]
@@ -126,29 +126,27 @@ def test_a_receipt_token_that_only_itself_names_its_origin_has_its_price(
         take_snapshot(job, source, store, NOON)
     assert page(client, "collateral", SECOND, SECOND)[RECEIPT] == ["1.1"]
     flags = {"with_text": "true", "with_value": "true"}
-    for path, asset_id, variant, name, shown in (
-        ("borrow/collaterals", RECEIPT, "value", "price", "2.2"),
-        ("borrow/collaterals", RECEIPT, "value", "balance", "1.1"),
-        ("lend", A, "text", "receipt_total_supply", "1.00 RA"),
-    ):
-        for moment in ({}, {"at": SECOND}):
+    for moment in ({}, {"at": SECOND}):
+        for path, asset_id, variant, expected in (
+            ("borrow/collaterals", RECEIPT, "value", {"price": "2.2", "balance": "1.1"}),
+            ("lend", A, "text", {"receipt_total_supply": "1.00 RA"}),
+        ):
             query = urlencode({"asset_id": asset_id, **flags, **moment})
             answer = client.simulate_get(f"/api/v1/markets/{path}/lookup", query_string=query).json["data"]
-            assert answer["state"]["extra"][variant][name] == shown
+            assert answer["state"]["extra"][variant].items() >= expected.items()
 
 
-def test_a_negative_total_comes_back_from_rollups_of_every_width(settings: Settings, store: Store) -> None:
+def test_a_negative_total_comes_back_from_rollups_of_every_width(
+    client: falcon.testing.TestClient, store: Store
+) -> None:
     """Read from the store, and from memory once that is loaded."""
-    steps = {"h": 3600, "d": 86_400, "m": 31 * 86_400}
+    steps = {"h": 3600, "m": 31 * 86_400}
     for after in (0, *steps.values()):
         take_snapshot(JOB, SECOND_HOUR if after else FIRST, store, NOON + timedelta(seconds=after))
-    for memory, times in ((0, 1), (96, 2)):
-        app = create_app(replace(settings, history_memory=memory), store, heads=FreshHeads(store))
-        client = falcon.testing.TestClient(app)
-        for period, step in [*steps.items()] * times:
-            assert page(client, "net-tvl", SECOND, SECOND + step, period=period)[-1] == "-1"
-            assert page(client, "net-tvl", SECOND, SECOND, period=period) == ["15.54"]
-            app.memory.wait(10)
+    for period, step in [*steps.items()] * 2:
+        assert page(client, "net-tvl", SECOND, SECOND + step, period=period)[-1] == "-1"
+        assert page(client, "net-tvl", SECOND, SECOND, period=period) == ["15.54"]
+        client.app.memory.wait(10)
 
 
 def test_others_are_the_sum_of_all_assets_that_are_not_named_or_null_while_one_is_unknown(
@@ -192,7 +190,6 @@ def test_others_are_the_sum_of_all_assets_that_are_not_named_or_null_while_one_i
         ("markets/history/debt", "&format=csv&agg=mean", "needs agg=last"),
         ("markets/history/debt", "&format=csv&fill=none", "needs agg=last"),
         ("assets/price-history", "&format=csv", "'others'"),
-        ("markets/history/tvl", "&format=csv", "'others'"),
     ],
 )
 def test_others_are_added_where_values_add_up_only(
@@ -232,32 +229,24 @@ def test_a_source_without_prices_is_an_error(store: Store) -> None:
     assert read_heads(store) == {}
 
 
-def test_a_single_series_without_any_observation_is_empty_in_every_form(settings: Settings, store: Store) -> None:
-    """What is lent is worth more than what can be stored, so there are no sums (rule 2.15)."""
+def test_a_single_series_without_any_observation_is_empty_in_every_form(
+    client: falcon.testing.TestClient, store: Store
+) -> None:
+    """What is lent is worth more than what can be stored, so there are no sums (rule 2.15). Read from the store, and
+    from memory."""
     take_snapshot(JOB, world("2", "3.5", [Market(A, lent(10**30, 10**30), None, None)]), store, NOON)
-    for memory, aggregates in ((0, (Aggregate.MEAN, Aggregate.OHLC)), (96, (Aggregate.LAST, Aggregate.OHLC))):
-        own = replace(settings, history_memory=memory)
-        client = falcon.testing.TestClient(create_app(own, store, heads=FirstHeads(store)))
-        for agg in aggregates:
-            require_nothing(client, agg)
-
-
-def require_nothing(client: falcon.testing.TestClient, agg: Aggregate) -> None:
-    """The points of all forms are empty."""
-    nothing = {"o": None, "h": None, "l": None, "c": None, "n": 0} if agg == "ohlc" else {"v": None}
-    query = f"start={SECOND - 3600}&end={SECOND + 3599}&period=h&agg={agg}"
-    for name in SINGLE:
+    candle = {"o": None, "h": None, "l": None, "c": None, "n": 0}
+    for agg, nothing in ((Aggregate.LAST, {"v": None}), (Aggregate.OHLC, candle)):
+        query = f"start={SECOND - 3600}&end={SECOND + 3599}&period=h&agg={agg}"
         for _ in range(2):
-            answer = client.simulate_get(f"/api/v1/markets/history/{name}", query_string=query)
-            assert answer.status_code == 200, answer.text
-            points = answer.json["data"]["points"]
-            assert points == [{"t": second, **nothing} for second in (SECOND - 3600, SECOND)]
+            answer = client.simulate_get("/api/v1/markets/history/tvl", query_string=query)
+            assert answer.json["data"]["points"] == [{"t": at, **nothing} for at in (SECOND - 3600, SECOND)]
             client.app.memory.wait()
         for form in FORMATS:
-            answer = client.simulate_get(f"/api/v1/markets/history/{name}", query_string=f"{query}&format={form}")
+            answer = client.simulate_get("/api/v1/markets/history/tvl", query_string=f"{query}&format={form}")
             assert answer.status_code == 200, (form, answer.text)
-        columns = client.simulate_get(f"/api/v1/markets/history/{name}", query_string=f"{query}&format=columns").json
-        assert columns["data"]["series"] == [{key: [value] * 2 for key, value in nothing.items()}]
+            if form == "columns":
+                assert answer.json["data"]["series"] == [{key: [value] * 2 for key, value in nothing.items()}]
 
 
 # What the markets of each hour have: b vanishes after the first, and comes back in the fourth; a loses its debt market
@@ -276,22 +265,14 @@ VANISHED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("kind", "order"),
-    [("backfill", (1, 3, 0, 2)), pytest.param("job", (3, 2, 1, 0), marks=pytest.mark.slow)],
-)
 def test_what_a_snapshot_lacks_is_zero_in_whatever_order_they_are_taken(
-    order: tuple[int, ...], kind: str, client: falcon.testing.TestClient, store: Store
+    client: falcon.testing.TestClient, store: Store
 ) -> None:
     """The totals leave it out, so series that carried it would not add up to them."""
-    for hour in order:
-        source, at = world("1", "2", HOURS[hour]), NOON + hour * HOUR
-        assert take_snapshot(JOB, source, store, at) if kind == "job" else backfill(JOB, source, store, [at])
+    for hour in (1, 3, 0, 2):
+        backfill(JOB, world("1", "2", HOURS[hour]), store, [NOON + hour * HOUR])
     for name, expected in VANISHED.items():
         assert page(client, name, SECOND, SECOND + 3 * 3600) == expected, name
-    deposits, collateral = (page(client, name, SECOND, SECOND + 3 * 3600) for name in ("deposits", "collateral"))
-    sums = [str(int(a) + int(b)) for a, b in zip(deposits[A], collateral[B], strict=True)]
-    assert sums == VANISHED["tvl"]
 
 
 def test_snapshots_of_one_backfill_have_the_same_zeros(client: falcon.testing.TestClient, store: Store) -> None:
