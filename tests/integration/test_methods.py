@@ -14,13 +14,12 @@ def test_only_get_head_and_options_are_allowed(protocol: Client, path: str) -> N
         refused = protocol.simulate_request(method, path)
         expect_error(refused, 405, "method_not_allowed", "client")
         assert refused.headers["allow"] == METHODS
-    options = protocol.simulate_options(path)
-    assert (options.status_code, options.headers["allow"]) == (200, METHODS)
-    preflight = protocol.simulate_options(
-        path, headers={"Origin": "https://dash.example", "Access-Control-Request-Method": "GET"}
-    )
-    assert preflight.headers["access-control-allow-origin"] == "*"
-    assert preflight.headers["access-control-allow-methods"] == METHODS
+    asked = {"Origin": "https://dash.example", "Access-Control-Request-Method": "GET"}
+    for headers in ({}, asked):
+        options = protocol.simulate_options(path, headers=headers)
+        assert (options.status_code, options.headers["allow"]) == (200, METHODS)
+    assert options.headers["access-control-allow-origin"] == "*"
+    assert options.headers["access-control-allow-methods"] == METHODS
 
 
 @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
@@ -32,25 +31,21 @@ def test_an_unknown_method_is_not_allowed(two_assets: Client, method: str) -> No
     assert answer.headers["allow"] == METHODS
 
 
-@pytest.mark.parametrize("path", ["/nowhere", "/api/v1", "/api/v1/assets/", "/api/v2/assets", "/healthz/"])
-def test_an_unknown_path_is_a_404_that_names_it(two_assets: Client, path: str) -> None:
-    assert path in expect_error(two_assets.simulate_get(path), 404, "path_unknown", "client")
-
-
 @pytest.mark.parametrize(
     "path",
     [
+        "/nowhere",
+        "/api/v1",
+        "/api/v1/assets/",
         "//api/v1/assets",
-        "/api/v1/assets//",
         "/api/v1/users//user",
         "/api%2Fv1/assets",
-        "/api/v1%2fassets",
-        f"/api/v1/users/{RICH_ADDRESS}%2Fuser",
         f"/api/v1/users/{RICH_ADDRESS}%2F/user",
-        "/api/v1/markets/lend%2Flookup",
+        "/api/v1/markets/lend%2flookup",
     ],
 )
-def test_a_path_with_double_or_percent_encoded_slashes_is_unknown(protocol: Client, path: str) -> None:
+def test_an_unknown_path_is_a_404_that_names_it(protocol: Client, path: str) -> None:
+    """Also one with double or percent-encoded slashes."""
     for method in ("GET", "POST"):
         answer = protocol.simulate_request(method, path)
         assert path in expect_error(answer, 404, "path_unknown", "client")
@@ -82,18 +77,9 @@ def test_pages_for_people_are_html_and_refused_where_that_is_ruled_out(protocol:
         expect_error(get(protocol, path, Accept="application/json"), 406, "content_type_unsupported", "client")
 
 
-@pytest.mark.parametrize(
-    "accept",
-    [
-        "*/*",
-        "text/html, */*;q=0.1",
-        "Application/JSON",
-        "APPLICATION/*;Q=0.5",
-        "text/html,,application/json",
-        ", application/json ,",
-        "",
-        " , ,",
-    ],
-)
+ACCEPTED = ("*/*", "text/html, */*;q=0.1", "APPLICATION/*;Q=0.5", ", application/json ,", "", " , ,")
+
+
+@pytest.mark.parametrize("accept", ACCEPTED)
 def test_an_accept_header_that_includes_json_is_accepted(two_assets: Client, accept: str) -> None:
     assert get(two_assets, "/api/v1/assets", Accept=accept).status_code == 200

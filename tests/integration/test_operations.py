@@ -47,16 +47,10 @@ def told(store: Store, dataset: str = "prices", **report: Any) -> None:
     record_job_run(store, [JobRun(dataset, "host:1", 60, NOON + 60, **report)])
 
 
-@pytest.fixture(scope="module")
-def told_of(simulated: Simulated) -> dict[str, Any]:
-    """The document of a store that has all datasets of the simulated protocol, half a minute after their snapshots."""
-    return document(operators_of(simulated.settings, simulated.store))
-
-
-def test_the_disk_is_that_of_the_data_folder(told_of: dict[str, Any], simulated: Simulated) -> None:
+def test_the_disk_is_that_of_the_data_folder(simulated: Simulated) -> None:
     """Without what the server keeps free."""
+    disk = document(operators_of(simulated.settings, simulated.store))["store"]["disk"]
     (row,) = simulated.rows("SELECT path FROM system.disks WHERE name = 'default'")
-    disk = told_of["store"]["disk"]
     assert disk["total_bytes"] == shutil.disk_usage(row["path"]).total - KEPT_FREE
     assert 0 < disk["free_bytes"] < disk["total_bytes"]
 
@@ -117,13 +111,20 @@ def every_quarter(settings: Settings, store: Store) -> Callable[[int], App]:
 
 
 def test_what_is_fresh_follows_from_the_intervals_of_the_scheduler(every_quarter: Callable[[int], App]) -> None:
-    """Not from the settings of this host, by which prices would be late after five minutes."""
+    """Not from the settings of this host, by which prices would be late after five minutes. Answers may be cached until
+    the scheduler brings newer ones."""
     for seconds, fresh in ((4500, True), (4501, False)):
         app = every_quarter(seconds)
-        datasets = document(Client(app.operators, headers=LOCAL))["snapshots"]
-        assert {(one["interval_seconds"], one["fresh"]) for one in datasets} == {(900, fresh)}
+        operators = Client(app.operators, headers=LOCAL)
+        found = {(one["interval_seconds"], one["fresh"]) for one in document(operators)["snapshots"]}
+        assert found == {(900, fresh)}
+        lines = operators.simulate_get("/metrics").text.splitlines()
+        assert f'analytics_snapshot_fresh{{dataset="prices"}} {float(fresh)}' in lines
         for bind in (app, app.operators):
             assert Client(bind, headers=LOCAL).simulate_get("/readyz").status_code == 200
+    assert 'analytics_history_gaps{dataset="prices"} 0.0' in lines
+    answer = Client(every_quarter(100)).simulate_get("/api/v1/assets/prices")
+    assert (answer.status_code, answer.headers["cache-control"]) == (200, "public, max-age=800")
 
 
 def test_nothing_is_scheduled_where_there_is_no_source(
@@ -131,22 +132,8 @@ def test_nothing_is_scheduled_where_there_is_no_source(
 ) -> None:
     """A scheduler that ran last week does not change that."""
     every_quarter(0)
-    unscheduled = replace(settings, source="none")
-    app = create_app(unscheduled, store, lambda: at(NOON + 4501), FreshHeads(store))
-    found = document(Client(app.operators, headers=LOCAL))
-    assert {one["interval_seconds"] for one in found["snapshots"]} == {None}
-    assert {one["gaps_last_day"] for one in found["snapshots"]} == {None}
-
-
-def test_metrics_tell_of_the_scheduler_as_it_runs(every_quarter: Callable[[int], App]) -> None:
-    lines = Client(every_quarter(4500).operators, headers=LOCAL).simulate_get("/metrics").text.splitlines()
-    assert 'analytics_snapshot_fresh{dataset="prices"} 1.0' in lines
-    assert 'analytics_history_gaps{dataset="prices"} 0.0' in lines
-
-
-def test_answers_may_be_cached_until_the_scheduler_brings_newer_ones(every_quarter: Callable[[int], App]) -> None:
-    answer = Client(every_quarter(100)).simulate_get("/api/v1/assets/prices")
-    assert (answer.status_code, answer.headers["cache-control"]) == (200, "public, max-age=800")
+    found = document(operators_of(replace(settings, source="none"), store, NOON + 4501))
+    assert {(one["interval_seconds"], one["gaps_last_day"]) for one in found["snapshots"]} == {(None, None)}
 
 
 def test_why_a_store_is_away_is_told_to_operators_only_and_without_secrets() -> None:
@@ -178,16 +165,12 @@ def test_what_is_known_stays_while_the_store_is_away(settings: Settings, store: 
     assert asked == 1
 
 
-def test_operations_take_no_parameters(settings: Settings, store: Store) -> None:
-    answer = operators_of(settings, store).simulate_get("/operations", query_string="a=1")
-    assert (answer.status_code, answer.json["error"]["kind"]) == (400, "query_parameter_unknown")
-
-
-def test_operations_are_not_on_the_main_bind(settings: Settings, store: Store) -> None:
-    app = create_app(settings, store, lambda: at(NOON), FreshHeads(store))
-    answer = Client(app).simulate_get("/operations")
+def test_operations_take_no_parameters_and_are_not_on_the_main_bind(empty: Client) -> None:
+    refused = Client(empty.app.operators, headers=LOCAL).simulate_get("/operations", query_string="a=1")
+    assert (refused.status_code, refused.json["error"]["kind"]) == (400, "query_parameter_unknown")
+    answer = empty.simulate_get("/operations")
     assert (answer.status_code, answer.json["error"]["kind"]) == (404, "path_unknown")
-    assert "operations" not in Client(app).simulate_get("/").text
+    assert "operations" not in empty.simulate_get("/").text
 
 
 def test_gaps_are_instants_between_scheduled_snapshots_that_have_none(store: Store) -> None:
