@@ -48,8 +48,8 @@ def test_observations_that_are_taken_out_leave_neither_rollups_nor_a_later_head(
     store: Store, settings: Settings, tmp_path: Path, draw: random.Random
 ) -> None:
     """Of an import and of ticks after it, at random; then the newest; then all."""
-    newest = second(2024, 4, 20, 7)
-    first = second(2024, 2, 10, 7, 30)
+    newest = second(2024, 4, 4, 7)
+    first = second(2024, 3, 20, 7, 30)
     known = {(draw.choice(IDS), draw.randint(first, newest)): drawn(draw) for _ in range(80)}
     known |= {(IDS[1], at): drawn(draw) for at in (newest, second(2024, 3, 31, 23, 59, 59))}
     run(store, prices_file(tmp_path, [(name, at, f"{usd:f}") for (name, at), usd in known.items()]))
