@@ -82,11 +82,9 @@ def import_of(folder: Path, rows: Sequence[Row], name: str) -> Import:
 
 @dataclass(frozen=True)
 class Moment:
-    """Before a statement that writes: number `count` of those that contain `text`, since one that contained `after`.
-    Heartbeats do not count."""
+    """Before a statement that writes: number `count` of those that contain `text`. Heartbeats do not count."""
 
     text: str = ""
-    after: str = ""
     count: int = 1
 
 
@@ -143,17 +141,15 @@ class Writer:
 
 
 def _work(settings: Settings, write: Write, moment: Moment, sent: signal.Signals, results: Connection) -> None:
-    seen, has_begun = 0, False
+    seen = 0
 
     def before(statement: Statement) -> None:
-        nonlocal seen, has_begun
-        if statement.kind != "query" and threading.current_thread().name != "heartbeat":
-            words = f"{statement.kind} {statement.name}"
-            has_begun = has_begun or moment.after in words
-            if has_begun and moment.text in words:
-                seen += 1
-                if seen == moment.count:
-                    os.kill(os.getpid(), sent)
+        nonlocal seen
+        writes = statement.kind != "query" and threading.current_thread().name != "heartbeat"
+        if writes and moment.text in f"{statement.kind} {statement.name}":
+            seen += 1
+            if seen == moment.count:
+                os.kill(os.getpid(), sent)
 
     with closing(WatchedStore(settings, before=before)) as store:
         store.author = _author(os.getpid())

@@ -231,9 +231,7 @@ class Removals:
         head = read_ledger(self._lane.store).heads["prices"]
         assert (head.at, head.last_observed_at) == (max(at for _, at in self._kept),) * 2
 
-    @staticmethod
-    def levels(data: Any) -> set[int]:
-        return Corrections.levels(data)
+    levels = staticmethod(Corrections.levels)
 
 
 def _page(start: int, end: int, period: str, **more: str) -> str:
