@@ -95,7 +95,9 @@ def test_an_overview_compares_the_ends_of_the_range_or_whole_days_whatever_the_w
     expect(page.locator(".tile", has_text="Liquidations")).to_have_count(0)
     # An asset has one colour in all charts.
     ids = [f"#chart-{name}-by-asset" for name in ("deposits", "debt")]
-    assert [page.locator(f"{one} ~ .below .mark").all_inner_texts() for one in ids] == [["Gap: no data"], []]
+    # A last bucket that has not ended has a mark of its own.
+    marks = [page.locator(f"{one} ~ .below .mark").all_inner_texts() for one in ids]
+    assert ["Gap: no data" in those for those in marks] == [True, False]
     charts = [page.locator(one).evaluate("(chart) => chart.data") for one in ids]
     first, buckets = charts[0][0]["name"], len(visit.data(source(page, 1))["t"])
     middle = buckets // 2
