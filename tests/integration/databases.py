@@ -124,9 +124,9 @@ def database(settings: Settings, *, views: bool = False) -> Iterator[Store]:
 
 
 @contextmanager
-def copied(settings: Settings, filled: Store) -> Iterator[Store]:
+def copied(settings: Settings, filled: Store, *, views: bool = False) -> Iterator[Store]:
     """A store on a new database that has the rows of another one."""
-    with database(settings) as store, client(settings) as own:
+    with database(settings, views=views) as store, client(settings) as own:
         mine, others = _with_rows(own, store.database), _with_rows(own, filled.database)
         # Rows of the ledger make the heads, by a view.
         for table in others - mine - {"snapshot_head"}:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from analytics_service.admin import backup
 from analytics_service.admin.backup import DATABASE, FIRST, MANIFEST, SECOND, back_up
 from analytics_service.admin.restore import restore
 from analytics_service.cli.main import cli
@@ -106,7 +107,6 @@ def snapshots_taken(store: Store) -> Iterator[list[int]]:
         thread.join()
 
 
-@pytest.mark.usefixtures("views")
 def test_a_backup_under_load_answers_the_same_elsewhere(store: Store, folder: Path, tmp_path: Path) -> None:
     """A restored store goes on with the snapshot after its newest."""
     path = tmp_path / "lending.backup"
@@ -155,13 +155,15 @@ class Meanwhile(Silent):
             self._acts.pop()()
 
 
-def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store, folder: Path, tmp_path: Path) -> None:
-    """Rows of a commit that has not ended are not shown."""
+def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(
+    store: Store, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a few times. Rows of a commit that has not ended are not shown."""
     commit(store, {"token;a": [(100, Decimal(1))]})
 
     def rewrite() -> None:
         commit(store, {"token;a": [(700, Decimal(1))]})
-        record_rewrite(store, ["prices"], 8, finished=1)
+        record_rewrite(store, ["prices"], new_version(store), finished=1)
         write(store, {"token;a": [(760, Decimal(7))]}, new_version(store))
 
     back_up(store, tmp_path / "backup", folder, Meanwhile(rewrite))
@@ -170,6 +172,10 @@ def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(store: Store,
         head = read_heads(other)["prices"]
         assert (head.at, head.last_observed_at) == (700, 700)
         drop_database(store, other.database)
+    monkeypatch.setattr(backup, "_ATTEMPTS", 1)
+    with pytest.raises(OperationFailed, match="rewritten during every attempt"):
+        back_up(store, tmp_path / "other", folder, Meanwhile(rewrite))
+    assert [path.name for path in tmp_path.iterdir()] == ["backup"]
 
 
 def test_a_backup_is_a_new_file_or_none(store: Store, folder: Path, tmp_path: Path) -> None:

@@ -54,28 +54,25 @@ def latest(store: Store, history: History, at: datetime, *ids: str) -> dict[str,
     return read_latest(store, history, ids or (GOOD, BAD), unix_second(at))
 
 
-@pytest.mark.parametrize(
-    ("bad", "fault"),
-    [
-        ({"usd": (Decimal(1), NAN)}, "usd of native;bad: NaN is not a price"),
-        ({"usd": (Decimal(1), 1.5)}, "usd of native;bad is the float 1.5."),
-        ({"ids": (GOOD, "bad")}, "asset_id of bad: 'bad' is not the id of an asset"),
-        (
-            {"observed_at": datetime.fromtimestamp(0, NOON.tzinfo)},
-            "observed_at of native;bad is 1970-01-01T00:00:00Z, ",
-        ),
-        ({"observed_at": NOON + timedelta(days=2)}, "observed_at of native;bad is 2025-03-03T12:00:00Z, which"),
-    ],
+BAD_PRICES: Sequence[tuple[dict[str, object], str]] = (
+    ({"usd": (Decimal(1), NAN)}, "usd of native;bad: NaN is not a price"),
+    ({"usd": (Decimal(1), 1.5)}, "usd of native;bad is the float 1.5."),
+    ({"ids": (GOOD, "bad")}, "asset_id of bad: 'bad' is not the id of an asset"),
+    ({"observed_at": datetime.fromtimestamp(0, NOON.tzinfo)}, "observed_at of native;bad is 1970-01-01T00:00:00Z, "),
+    ({"observed_at": NOON + timedelta(days=2)}, "observed_at of native;bad is 2025-03-03T12:00:00Z, which"),
 )
-def test_a_bad_price_is_left_out_with_a_warning(
-    store: Store, caplog: pytest.LogCaptureFixture, bad: dict[str, object], fault: str
-) -> None:
-    take_snapshot(JOBS["prices"], Protocol(), store, NOON - MINUTE)
-    take_snapshot(JOBS["prices"], replace(Protocol(), **bad), store, NOON)
-    assert {key: at for key, (_, at) in latest(store, PRICES, NOON).items()} == {GOOD: NOON, BAD: NOON - MINUTE}
-    (message,) = caplog.messages
-    assert message.startswith(f"prices: {fault}")
-    assert message.endswith("It is rejected; the stored value is kept.")
+
+
+def test_a_bad_price_is_left_out_with_a_warning(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    take_snapshot(JOBS["prices"], Protocol(), store, NOON)
+    for number, (bad, fault) in enumerate(BAD_PRICES, 1):
+        at = NOON + number * MINUTE
+        caplog.clear()
+        take_snapshot(JOBS["prices"], replace(Protocol(), **bad), store, at)  # type: ignore[arg-type]
+        assert {key: seen for key, (_, seen) in latest(store, PRICES, at).items()} == {GOOD: at, BAD: NOON}
+        (message,) = caplog.messages
+        assert message.startswith(f"prices: {fault}")
+        assert message.endswith("It is rejected; the stored value is kept.")
 
 
 def test_a_rate_below_zero_is_stored_and_one_below_all_is_left_out(
@@ -191,16 +188,16 @@ def test_a_bad_event_is_left_out(store: Store, caplog: pytest.LogCaptureFixture)
 
 
 def test_a_cause_is_logged_once_an_hour_with_a_count(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    """Every 20 minutes. What one job has logged, another one does not log."""
+    """At noon, 20 minutes later and an hour later. What one job has logged, another one does not log."""
     told: LastLogged = {}
     now = 0.0
     rejections, other = (Rejections(told, lambda: now) for _ in range(2))
-    for number, bad in enumerate((-1, -2, 1, -3, -4)):
-        now, source = number * 1_200.0, Protocol(usd=(Decimal(1), Decimal(bad)))
+    for now, bad in ((0.0, -1), (1_200.0, -2), (3_600.0, -3)):
+        source = Protocol(usd=(Decimal(1), Decimal(bad)))
         take_snapshot(JOBS["prices"], source, store, NOON + timedelta(seconds=now), rejections=rejections)
         take_snapshot(JOBS["markets"], source, store, NOON + timedelta(seconds=now), rejections=other)
     rule = "is not a price: it must be finite, not negative and below 10^20. It is rejected; the stored value is kept."
-    # The first is logged when prices are, that of an hour later with the four of both jobs in between.
+    # The first is logged when prices are, that of an hour later with the three of both jobs in between.
     assert caplog.messages == [
         f"prices: usd of native;bad: -1 {rule}",
         f"prices: usd of native;bad: -3 {rule} 4 records were rejected for this cause.",

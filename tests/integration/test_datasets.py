@@ -261,23 +261,6 @@ def lent_out(server: Settings) -> Iterator[Store]:
         yield store
 
 
-def test_after_a_failure_the_next_request_sums_up_only_what_is_left(lent_out: Store) -> None:
-    """Three spans of two snapshots. ClickHouse fails once the first span has been read."""
-    fails = True
-
-    def leave(statement: Statement) -> None:
-        watched.away = fails and statement.name == "read_lent_amounts"
-
-    with closing(WatchedStore(lent_out._settings, after=leave)) as watched:
-        interest, head = InterestPaid(watched, span=2), read_heads(lent_out)["markets"]
-        with pytest.raises(StoreUnavailable):
-            interest.read(head)
-        fails = watched.away = False
-        assert paid(watched, interest) == PAID[-1]
-        # The first span; then the other two.
-        assert watched.queries["read_lent_amounts"] == 3
-
-
 def test_interest_paid_does_not_depend_on_the_order_in_which_runs_complete(store: Store, draw: random.Random) -> None:
     """What is earned from one snapshot to another depends on those in between, so each that is added changes it."""
     minutes, kept = draw.sample(range(len(LENT)), 4), [InterestPaid(store), InterestPaid(store, span=2)]

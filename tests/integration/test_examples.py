@@ -28,8 +28,8 @@ from analytics_service.store.job_runs import JobRun, record_job_run
 from jobs.registry import JOBS
 from jobs.runner import take_snapshot
 from tests.clickhouse import client as own_client
-from tests.integration.conftest import simulate
-from tests.integration.databases import database
+from tests.integration.conftest import Simulated
+from tests.integration.databases import copied
 from tests.integration.routes import NOON, at
 from tests.unit.test_cli import run
 from tests.unit.test_examples import panels, printed
@@ -149,11 +149,10 @@ Ask = Callable[[str], list[list[Any]]]
 
 
 @pytest.fixture(scope="module")
-def ask(server: Settings) -> Iterator[Ask]:
+def ask(server: Settings, simulated: Simulated) -> Iterator[Ask]:
     """Asks, as a researcher, a store of a past day: with a price that may be wrong, a scheduler and a loss of rows."""
     settings = replace(server, clickhouse_database="test_alarming")
-    with database(settings, views=True) as store, own_client(settings) as client:
-        simulate(store, SimulatedSource("1"))
+    with copied(settings, simulated.store, views=True) as store, own_client(settings) as client:
         take_snapshot(JOBS["prices"], Wrong("1"), store, at(NOON + 60))
         record_job_run(
             store, [JobRun("prices", "host:1", 60, NOON + 120, ran_at=NOON + 60, outcome="done", duration_ms=9)]
@@ -172,7 +171,7 @@ def _rows(settings: Settings, sql: str) -> list[list[Any]]:
         "X-ClickHouse-Format": "JSONCompact",
     }
 
-    answer = urllib3.request("POST", str(settings.clickhouse_url), body=sql, headers=headers)
+    answer = urllib3.request("POST", str(settings.clickhouse_url), body=sql, headers=headers, timeout=60)
     assert answer.status == 200, answer.data
     return list(answer.json()["data"])
 
