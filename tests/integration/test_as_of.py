@@ -280,19 +280,6 @@ def test_a_corrected_moment_is_answered_anew_and_other_moments_as_before(prices:
     assert refusal(prices.get(NOON - 61)).endswith(" Ask for 2025-03-01T11:59:00Z or later.")
 
 
-@pytest.mark.slow
-def test_a_late_snapshot_of_an_oracle_that_stood_still_is_shown(prices: Prices, store: Store) -> None:
-    """Both snapshots repeat an old observation, so one in between with a later observation only adds to the end."""
-    prices.now = NOON + 10_000
-    for second, lag in ((NOON, 200), (NOON + 120, 320)):
-        take_snapshot(JOBS["prices"], Quoting({second: "1"}, lag=lag), store, from_unix(second))
-    assert prices.price(NOON + 60) == ("1", f"prices=@{NOON}")
-    backfill(JOBS["prices"], Quoting({NOON + 30: "2"}, lag=10), store, [from_unix(NOON + 30)])
-    assert prices.price(NOON + 60) == ("2", f"prices=@{NOON + 30}")
-    assert prices.price(NOON + 10) == ("1", f"prices=@{NOON}")
-
-
-@pytest.mark.slow
 def test_a_moment_after_all_observations_has_the_last_of_them(prices: Prices, store: Store) -> None:
     """Those of 11:58 and 11:59, by snapshots of 12:00 and 12:01: no observation has closed their quarter of an hour."""
     prices.now = NOON + 10_000
@@ -313,7 +300,6 @@ def test_an_answer_is_not_closed_while_later_observations_may_be_added_before_it
     assert prices.get(NOON + 10).headers["cache-control"] == "public, max-age=86400"
 
 
-@pytest.mark.slow
 def test_an_answer_is_not_closed_while_its_assets_are_described_as_they_are_now(prices: Prices, store: Store) -> None:
     """Prices began later than the markets; each of their snapshots may describe assets otherwise."""
     for second in (NOON, NOON + MINUTE):

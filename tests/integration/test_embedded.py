@@ -229,6 +229,7 @@ class Stranger(threading.Thread):
                 continue
             if answer.startswith(REFUSALS):
                 self.refused += 1
+                self.stopped.wait(0.002)
             # A packet that breaks off comes from a server that is killed.
             elif answer and not any(refusal.startswith(answer) for refusal in REFUSALS):
                 self.answers.append(answer)
