@@ -105,7 +105,7 @@ def test_every_answer_is_that_of_a_store_without_the_snapshot(pair: Pair) -> Non
 
 
 def test_every_view_is_that_of_a_store_without_the_snapshot(pair: Pair) -> None:
-    for view in ("price_now", "market_now", "market", "position_now", f"events WHERE {SURE}"):
+    for view in ("price_now", "market_now", f"events WHERE {SURE}"):
         both = []
         for one in (pair.ahead, pair.usual):
             with clickhouse.client(one.settings) as own:

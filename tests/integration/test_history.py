@@ -60,7 +60,7 @@ def random_history(draw: random.Random) -> Observations:
     }
 
 
-@pytest.mark.parametrize("count", [12, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [8, pytest.param(400, marks=pytest.mark.slow)])
 def test_random_pages_agree_with_the_oracle(
     client: falcon.testing.TestClient, settings: Settings, store: Store, draw: random.Random, count: int
 ) -> None:
@@ -78,7 +78,7 @@ def test_random_pages_agree_with_the_oracle(
     pages = Pages(client, known, draw)
     for number in range(count):
         # From now on some blocks are in memory, and others are loaded while pages are read from the store.
-        if number in (4, 8):
+        if number in (3, 6):
             client.app.memory.wait()
         pages.check(second(2022, 1, 1), second(2026, 12, 1))
     for _ in range(count // 3):
