@@ -19,7 +19,6 @@ from jobs.registry import JOBS
 from jobs.runner import Outcome, take_snapshot
 from tests.doubles import Statement, WatchedStore
 from tests.integration.imports import IDS, NOW, observations, prices_file, query, run
-from tests.processes import PATIENCE
 
 LAST = int(NOW.timestamp())
 VIEW = "SELECT operation, dataset, outcome, rows, command FROM corrections ORDER BY began"
@@ -70,9 +69,9 @@ def test_of_several_that_ask_at_once_one_works(store: Store, settings: Settings)
         with closing(Store(settings, author=f"writer {number}")) as own:
             start.wait()
             try:
-                with write_lock(own, "prices", "import", patience=1.5):
+                with write_lock(own, "prices", "import"):
                     worked.append(own.author)
-                    assert all(refused.acquire(timeout=PATIENCE) for _ in range(3))
+                    assert all(refused.acquire(timeout=20) for _ in range(3))
             except CorrectionInProgress as error:
                 refused.release()
                 return str(error).split("`")[1]

@@ -85,18 +85,18 @@ def test_random_pages_agree_with_the_oracle(
         pages.check(second(2026, 3, 5), second(2026, 3, 13))
 
 
-def test_thousands_of_assets_are_read_whatever_the_length_of_their_ids(
+def test_a_thousand_assets_are_read_whatever_the_length_of_their_ids(
     client: falcon.testing.TestClient, store: Store
 ) -> None:
     """All ids together are longer than what ClickHouse takes for a parameter unless it is told to."""
     noon = second(2025, 3, 1, 12)
-    commit(store, {f"token;{number:0100}": [(noon + number, Decimal(number))] for number in range(3_000)})
+    commit(store, {f"token;{number:0190}": [(noon + number, Decimal(number))] for number in range(1_000)})
     listed = client.simulate_get("/api/v1/assets/prices").json["data"]
-    assert [one["price"]["price"] for one in listed] == [str(number) for number in range(3_000)]
+    assert [one["price"]["price"] for one in listed] == [str(number) for number in range(1_000)]
     for _ in range(2):
         query = f"start={noon}&end={noon + 3599}&period=h"
         series = client.simulate_get("/api/v1/assets/price-history", query_string=query).json["data"]["series"]
-        assert [one["points"][0]["v"] for one in series] == [str(number) for number in range(3_000)]
+        assert [one["points"][0]["v"] for one in series] == [str(number) for number in range(1_000)]
         client.app.memory.wait()
 
 
