@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from analytics_service.app import create_app
+from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.server.warm import warm_up
+from tests.doubles import FirstHeads
 
 OPEN = Settings(clickhouse_url="http://127.0.0.1:1")
 GUARDED = replace(OPEN, api_keys_file=Path(os.devnull))
@@ -20,7 +22,8 @@ GUARDED = replace(OPEN, api_keys_file=Path(os.devnull))
 @pytest.mark.parametrize("settings", [OPEN, GUARDED], ids=["open", "guarded"])
 def test_every_request_is_one_that_the_service_accepts(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     """Without a store each is a 503; an unknown path or parameter, or a missing key, would be a 4xx."""
-    app = create_app(settings)
+    store = Store(settings)
+    app = create_app(settings, store, heads=FirstHeads(store))
     statuses: list[str] = []
     waits: list[float] = []
 
