@@ -206,7 +206,7 @@ class Reader:
             while not stopped.is_set():
                 for path in paths:
                     reads.append(self.ask(path))
-                    time.sleep(BREATH)
+                    stopped.wait(BREATH)
 
         thread = threading.Thread(target=ask)
         thread.start()

@@ -30,7 +30,6 @@ from tests import oracle
 from tests.integration.databases import database
 from tests.integration.imports import IDS, NOW, Row, assets_file, observations, outcome, query, run
 from tests.integration.interrupted import (
-    BREATH,
     SOURCE,
     Backfill,
     Moment,
@@ -122,7 +121,7 @@ class Lane:
         self._until_shown(pages, level, 30)
 
     def _until_shown(self, pages: Sequence[str], level: int, seconds: float) -> None:
-        until(lambda: all(reader.shows(pages, level) for reader in self.readers), seconds, every=BREATH)
+        until(lambda: all(reader.shows(pages, level) for reader in self.readers), seconds, every=0.2)
 
 
 @contextmanager
