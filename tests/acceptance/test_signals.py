@@ -158,7 +158,7 @@ def test_serve_on_unix_sockets_follows_signals_and_its_sockets_stay_until_it_sto
     file.write_text("malformed")
     process.send_signal(signal.SIGHUP)
     beside.says(process, "The running gunicorn continues.")
-    assert "HTTP        ready on unix:" in beside.done("status", "--bind", beside.bind)[1]
+    assert "HTTP        ready on unix:" in beside.done_here("status", "--bind", beside.bind)[1]
     assert status(beside.metrics_bind, "/metrics") == 200
     assert status(beside.bind, "/metrics") == 404
     (second,) = gunicorns(process.pid)
