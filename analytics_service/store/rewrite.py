@@ -60,7 +60,7 @@ _TAKEN_OUT = "-"
 # Bytes of disk for a staged row, its copy in the table, rollups and merges.
 _BYTES_OF_ROW = 64
 # Seconds between checks for interrupted rewrites, by a scheduler or a service without a source.
-COMPLETE_EVERY = 15.0
+COMPLETE_EVERY = 5.0
 
 
 class Staging:
