@@ -21,7 +21,6 @@ from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.datasets.histories import LOANS, PRICES
 from analytics_service.store.datasets.positions import read_items
 from analytics_service.store.ledger import read_heads, read_ledger
-from analytics_service.store.write_lock import write_lock
 from jobs.registry import JOBS
 from jobs.runner import backfill, take_snapshot
 from tests.doubles import Silent, Statement, WatchedStore
@@ -87,9 +86,6 @@ def test_what_an_interrupted_correction_has_begun_to_take_out_is_not_said_to_be_
     arguments = ["price", "--start", format_instant(NOW + HOUR)]
     dry = removed(settings, tmp_path, *arguments, "--dry-run")
     assert (dry.exit_code, "A correction of prices is unfinished; the service or" in dry.output) == (2, True)
-    with write_lock(store, "prices", "remove"):
-        refused = removed(settings, tmp_path, *arguments)
-    assert (refused.exit_code, ": remove of prices. Try" in refused.output) == (2, True), refused.output
     done = removed(settings, tmp_path, *arguments)
     assert (done.exit_code, read_ledger(store).open) == (2, {})
     assert "There is nothing to remove of prices in this range." in done.output
