@@ -54,12 +54,6 @@ class Delisting(HandMade):
         return [Market(asset.id, LendMarket(Decimal(0), 10, 10), None, None) for asset in self._listed(at)]
 
 
-def take(store: Store, source: HandMade, *instants: datetime) -> None:
-    for at in instants:
-        for name in ("prices", "markets"):
-            take_snapshot(JOBS[name], source, store, at)
-
-
 def take_prices(store: Store, *instants: datetime) -> None:
     for at in instants:
         take_snapshot(JOBS["prices"], Delisting(), store, at)
@@ -92,7 +86,9 @@ def ended(server: Settings) -> Iterator[Ended]:
     """From an hour before noon to 25 hours after it."""
     settings = replace(server, clickhouse_database="test_ends")
     with database(settings, views=True) as store:
-        take(store, Delisting(), NOON - HOUR, NOON, NOON + HOUR, NOON + DAY)
+        instants = (NOON - HOUR, NOON, NOON + HOUR, NOON + DAY)
+        take_prices(store, *instants)
+        backfill(JOBS["markets"], Delisting(), store, instants)
         yield Ended(settings, store)
 
 
@@ -180,8 +176,7 @@ def test_an_ended_asset_is_in_no_list_of_the_present(ended: Ended) -> None:
 
 def test_answers_that_were_given_before_the_end_was_found_are_made_again(settings: Settings, store: Store) -> None:
     take_prices(store, NOON, NOON + HOUR)
-    for hour in range(-1, 3):
-        take_snapshot(JOBS["markets"], Delisting(), store, NOON + hour * HOUR)
+    backfill(JOBS["markets"], Delisting(), store, [NOON + hour * HOUR for hour in range(-1, 3)])
     app = client_of(settings, store)
 
     def shown() -> tuple[list[str], list[str | None]]:
