@@ -49,8 +49,8 @@ from tests.integration.test_exports import exported
 D = Decimal
 DAY = datetime(2025, 3, 1, tzinfo=UTC)
 # The snapshots, in hours of the day. The last one comes a minute after its end.
-HOURS = (D(0), D(10), D(11), D(18), D(24) + 1 / D(60))
-# The protocol token and rates never change, loans are of three snapshots, and nothing asks for routes.
+HOURS = (D(0), D(10), D(11), D(24) + 1 / D(60))
+# The protocol token and rates never change, loans are of two snapshots, and nothing asks for routes.
 SOME = {"ptoken": HOURS[:1], "rates": HOURS[:1], "loans": HOURS[2:], "routes": ()}
 FLAGS = "with_text=true&with_value=true"
 MAX_128 = 2**128 - 1
@@ -201,7 +201,7 @@ def markets(hour: Decimal) -> Sequence[Market]:
         with_debt(lent("LOANED", "1"), "1"),
         lent("NEGATIVE", "1", apr="-0.001"),
         lent("EARNING", "2000" if hour < 11 else "2200", units("EARNING", "100000")),
-        lent("LOSING", "1050" if 10 <= hour < 18 else "1100", units("LOSING", "1000")),
+        lent("LOSING", "1050" if 10 <= hour < 24 else "1100", units("LOSING", "1000")),
         Market(of("MANY"), LendMarket(D(100), 10**18, 10**30), posted(10**18, 10**30), None),
         with_collateral(lent("CHEAP", "1", apr="-1"), "1", 2**256 - 1),
         Market(of("LARGE"), LendMarket(D(0), 2**127, 2**127), posted(2**127, 2**127), None),
@@ -263,7 +263,7 @@ LATE, MOVED_TO = DAY + timedelta(hours=23, minutes=59, seconds=59), DAY + timede
 def events(hour: Decimal) -> Iterable[Event]:
     yield loan_of("unvalued", "DARK", "5", DAY + timedelta(hours=3))
     yield loan_of("unvalued again", "LOANED", "7", DAY + timedelta(hours=4), is_valued=False)
-    yield loan_of("moved", "U", "1000", MOVED_TO - timedelta(seconds=12 if hour < 18 else 0))
+    yield loan_of("moved", "U", "1000", MOVED_TO - timedelta(seconds=12 if hour < 24 else 0))
     yield replace(loan_of("large", "LARGE", "1", DAY), amount=2**255, usd=D(2**255).scaleb(-36), price=D(1))
     yield loan_of("late", "LOANED", "30", LATE)
 
