@@ -19,7 +19,7 @@ DAY = 86_400
 PRICES_END = int(datetime(2023, 11, 14, 12, 30, tzinfo=UTC).timestamp())
 PRICES = {"A": {30: 1, 1: 4, 0: 5}, "B": {30: 100, 1: 20, 0: 10}, "C": {30: 10, 10: 30}}
 # Of each of many others: its price, once a week, rises by a fiftieth of a percent a day times its number.
-MANY, DAYS = 60, 365
+MANY, DAYS = 60, 43
 DEPOSITS = [Decimal((number * 7_919) % 10_007 + 1) for number in range(MANY)]
 # Rates end three months later; another asset of theirs has the symbol of A, and C cannot be borrowed.
 RATES_END = int(datetime(2024, 2, 20, 6, tzinfo=UTC).timestamp())
@@ -76,7 +76,7 @@ def test_an_overview_without_markets_tells_what_there_is_up_to_where_each_histor
     page = visit.open({"range": "30d", "tz": "UTC"})
     expect(page.locator(".tile")).to_have_text(
         [
-            f"Prices{MANY + 3} assets2022-11-15 to 2023-11-14",
+            f"Prices{MANY + 3} assets2023-10-03 to 2023-11-14",
             "Lend rates3 assets2024-02-20",
             "Borrow rates2 assets2024-02-20",
         ]
@@ -98,13 +98,6 @@ def test_an_overview_without_markets_tells_what_there_is_up_to_where_each_histor
     charts = page.locator(".panel:has(.chart)")
     moved = ["A", "C", "B", *(f"S{number}" for number in range(MANY - 1, 0, -1))][:12]
     expect(charts.first.locator("tbody").last.get_by_role("link")).to_have_text(moved)
-    largest = sorted(range(MANY), key=lambda number: -DEPOSITS[number])[:12]
-    rest = sum(DEPOSITS) - sum(DEPOSITS[number] for number in largest)
-    shown = [row[1:-1] for row in numbers(page, 3)]
-    heads = ["From", *(f"S{number}" for number in largest), "Others", "All"]
-    expect(charts.nth(3).locator("thead th")).to_have_text(heads)
-    newest = next(row for row in reversed(shown) if row[0] != DASH)
-    assert newest == [str(value) for value in (*(DEPOSITS[number] for number in largest), rest)]
     # When they end, which are the largest then, and the history of these.
     assert len([url for url in visit.browser.asked if "/history/deposits" in url]) == 3
     # Sums are charted, although values alone are no snapshot, of which the status tells.
@@ -115,7 +108,15 @@ def test_an_overview_without_markets_tells_what_there_is_up_to_where_each_histor
     # Between the two days nothing was observed.
     assert panel.locator(".lines path[style*=dasharray]").count() > 0
     expect(panel.locator(".legend .mark")).to_have_text("no new observation")
+    # axe takes long for the numbers of many assets, so they are opened later.
     assert barriers(page) == []
+    largest = sorted(range(MANY), key=lambda number: -DEPOSITS[number])[:12]
+    rest = sum(DEPOSITS) - sum(DEPOSITS[number] for number in largest)
+    shown = [row[1:-1] for row in numbers(page, 3)]
+    heads = ["From", *(f"S{number}" for number in largest), "Others", "All"]
+    expect(charts.nth(3).locator("thead th")).to_have_text(heads)
+    newest = next(row for row in reversed(shown) if row[0] != DASH)
+    assert newest == [str(value) for value in (*(DEPOSITS[number] for number in largest), rest)]
     page.get_by_role("table", name="Highest lend APRs").get_by_role("link", name="C", exact=True).click()
     expect(page.locator("h1")).to_contain_text("C")
     expect(page).to_have_title("C · Lending market data")
@@ -147,14 +148,15 @@ def test_each_chart_of_an_asset_covers_its_own_data_and_a_custom_range_what_it_s
     expect(page.locator(".tile").nth(1)).to_contain_text(lowest_and_highest)
     for chart, end in enumerate((PRICES_END, RATES_END)):
         assert {"start": str(end - 90 * DAY), "end": str(end)}.items() <= query(source(page, chart)).items()
-    visit.open(asset | {"range": "All"})
+    page.get_by_role("button", name="All", exact=True).click()
+    visit.wait(page)
     expect(page.get_by_role("button", name="All", exact=True)).to_have_attribute("aria-pressed", "true")
     for chart, (first, end) in enumerate(((PRICES_END - 30 * DAY, PRICES_END), (RATES_END, RATES_END))):
         assert {"start": str(first), "end": str(end)}.items() <= query(source(page, chart)).items()
-    visit.open(asset | {"start": "2023-10-01", "end": "2023-11-01"})
+    visit.go(page, asset | {"start": "2023-10-01", "end": "2023-11-01"})
     expect(headings).to_have_text(["Price", "Lend and borrow APR"])
     # A price that is older than others has no changes.
-    visit.open(asset | {"asset": "c"})
+    visit.go(page, asset | {"asset": "c"})
     tile = page.locator(".tile").first
     expect(tile).to_contain_text("no data since 2023-11-04 12:30, 10 d before the newest prices")
     expect(tile.locator(".changes > span > span:first-child")).to_have_text(3 * [DASH])
