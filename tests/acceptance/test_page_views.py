@@ -20,6 +20,7 @@ from tests.acceptance.visit import (
     DASH,
     MINUS,
     RICH,
+    STAKED,
     VIEWS,
     Visit,
     answer_with,
@@ -64,7 +65,8 @@ def test_an_overview_compares_the_ends_of_the_range_or_whole_days_whatever_the_w
     # The last day has only begun. The range begins before the data.
     page = visit.browser.open("about:blank")
     answer_with(page, "/history/liquidations", {"series": [{"v": ["0", "10", "30", "31"]}]})
-    visit.open({"range": "All", "tz": "UTC"})
+    # Tiles come before charts, which are not waited for.
+    page.goto(visit.url({"range": "All", "tz": "UTC"}))
     expect(page.locator(".tile").last).to_contain_text("$20.00day before: $10.00")
     since = f"since {began:%H:%M}" if began.date() == datetime.now(UTC).date() else f"since {began:%Y-%m-%d %H:%M}"
     expect(page.locator(".tile", has_text=since)).to_have_count(5)
@@ -158,14 +160,6 @@ def test_an_asset_begins_with_its_numbers_at_the_end_of_the_range_and_its_chart_
         panel.get_by_role("button", name=f"Copy as {name}").click()
         expect(panel.get_by_role("button", name=f"Copy as {name}")).to_have_count(0)
         assert page.evaluate("navigator.clipboard.readText()") == code
-    # Compared with another asset from where both have a price.
-    page.get_by_role("combobox", name="Compare with").select_option("ORB")
-    visit.wait(page)
-    assert query(page.url)["with"] == "native;uorb"
-    hel, orb = visit.data(source(page))["series"]
-    assert (hel["asset"], orb["asset"]) == (HEL, "native;uorb")
-    pairs = [(Decimal(one), Decimal(other)) for one, other in zip(hel["c"], orb["c"], strict=True) if one and other]
-    assert numbers(page)[-1][1:] == [signed(last / first - 1) for first, last in zip(pairs[0], pairs[-1], strict=True)]
     # A receipt token has no quote, but the price that it is valued at.
     page.get_by_role("link", name="rHEL", exact=True).click()
     visit.wait(page)
@@ -174,6 +168,15 @@ def test_an_asset_begins_with_its_numbers_at_the_end_of_the_range_and_its_chart_
     expect(page.locator(".tile .value").first).to_have_text(price)
     expect(page.locator(".tile .value").nth(1)).to_have_text(lent["text"]["receipt_total_supply"])
     expect(page.locator(".panel h2")).to_have_text(["Collateral"])
+    # Compared with another asset from where both have a price.
+    visit.go(page, STAKED | CLOSED | {"tz": "UTC"})
+    page.get_by_role("combobox", name="Compare with").select_option("ORB")
+    visit.wait(page)
+    assert query(page.url)["with"] == "native;uorb"
+    staked, orb = visit.data(source(page))["series"]
+    assert (staked["asset"], orb["asset"]) == (ID_OF["stHEL"], "native;uorb")
+    pairs = [(Decimal(one), Decimal(other)) for one, other in zip(staked["c"], orb["c"], strict=True) if one and other]
+    assert numbers(page)[-1][1:] == [signed(last / first - 1) for first, last in zip(pairs[0], pairs[-1], strict=True)]
 
 
 def test_prices_of_three_days_ago_are_late_and_compared_with_those_of_the_day_before(visit: Visit) -> None:
@@ -462,7 +465,7 @@ def test_an_address_is_found_and_shown_as_of_an_earlier_moment_with_older_transa
     borrower = page.get_by_role("table", name="Largest borrowers").get_by_role("link").first.get_attribute("href")
     assert query(str(borrower))["address"] == answered.value.json()["data"][0]["address"]
     field, show = page.get_by_label("Address", exact=True), page.get_by_role("button", name="Show", exact=True).last
-    visit.open({"view": "address", "address": "nobody", "tz": "Asia/Tokyo"})
+    visit.go(page, {"view": "address", "address": "nobody", "tz": "Asia/Tokyo"})
     told = "“nobody” cannot be used. It must be bech32 with a valid checksum, or 0x and 40 hex digits."
     expect(page.get_by_role("alert")).to_have_text(told)
     field.fill(RICH)
@@ -511,9 +514,9 @@ def test_an_address_shows_its_worth_at_a_moment_how_a_metric_has_changed_and_sec
     expect(page.get_by_title(RICH)).to_have_text(f"{RICH[:10]}\N{HORIZONTAL ELLIPSIS}{RICH[-6:]}")
     for name, whole in (("address", RICH), ("transaction", "1")):
         page.get_by_role("button", name=f"Copy {name}").first.click()
-        expect(page.get_by_role("button", name="Copied")).to_have_count(1)
-        assert page.evaluate("navigator.clipboard.readText()") == whole
-        expect(page.get_by_role("button", name="Copied")).to_have_count(0)
+        expect(page.get_by_role("button", name="Copied").last).to_be_visible()
+        page.wait_for_function("async (whole) => await navigator.clipboard.readText() === whole", arg=whole)
+    expect(page.get_by_role("button", name="Copied")).to_have_count(0)
     tiles = page.locator(".tile")
     expect(tiles.locator("h2")).to_have_text(
         ["Net worth", "Collateral", "Debt", "Deposits", "Least health", "Debt to collateral"]
@@ -530,9 +533,9 @@ def test_an_address_shows_its_worth_at_a_moment_how_a_metric_has_changed_and_sec
     tile.get_by_role("button", name="Try again").click()
     expect(tile.locator(".value")).to_have_text(least)
     page.get_by_role("button", name="Least health").click()
-    visit.wait(page)
-    assert query(page.url)["metric"] == "health"
     chart = page.locator("#chart-worth-over-time")
+    chart.locator(".tooltip").wait_for(state="attached")
+    assert query(page.url)["metric"] == "health"
     chart.focus()
     page.keyboard.press("End")
     expect(chart.locator(".tooltip")).to_contain_text(re.compile(r"Least health\d"))
