@@ -11,10 +11,23 @@ from playwright.sync_api import Route, expect
 
 from tests.acceptance.browser import PHONE, WIDE, Browser, Colors, barriers, look
 from tests.acceptance.conftest import Service
-from tests.acceptance.visit import ASSET, AWAY, CLOSED, VIEWS, Visit, answer_with, away, failure, numbers, query, source
+from tests.acceptance.visit import (
+    AWAY,
+    CLOSED,
+    RECEIPT,
+    STAKED,
+    VIEWS,
+    Visit,
+    answer_with,
+    away,
+    failure,
+    numbers,
+    query,
+    source,
+)
 from tests.processes import until
 
-DESK = (1920, 1080)
+DESK = 1920
 # What is wider than its panel, other than tables, which scroll; and what ends a row that is not filled.
 CUT = """(main) => [...main.querySelectorAll(".panel, .tile, form, .tools, select")]
     .filter((part) => part.checkVisibility())
@@ -74,8 +87,9 @@ def test_every_view_is_complete_silent_without_barriers_and_not_cut_at_any_width
     asked = [url for url in visit.browser.asked if "/api/" in url and not url.endswith("/status/health")]
     assert len({*asked}) == len(asked)
     assert page.evaluate(SHIFTED) < 0.01
-    for width in (DESK[0], 768, PHONE[0]):
-        look(page, (width, 900), colors)
+    # From the nearest width on, since each one costs a drawing of the charts.
+    for width in sorted((DESK, 768, PHONE[0]), key=lambda width: abs(width - size[0])):
+        look(page, (width, size[1]), colors)
         # Charts follow a moment later.
         page.wait_for_function(f"() => !({CUT})(document.querySelector('main')).length")
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
@@ -84,7 +98,7 @@ def test_every_view_is_complete_silent_without_barriers_and_not_cut_at_any_width
 
 
 def test_a_brush_and_arrow_keys_set_the_range_of_the_whole_page_and_going_back_scrolls_back(visit: Visit) -> None:
-    page = visit.open(ASSET)
+    page = visit.open(STAKED | CLOSED | {"tz": "UTC", "candles": "1"})
     chart = page.locator(".chart").first
     box = chart.bounding_box()
     assert box is not None
@@ -95,22 +109,18 @@ def test_a_brush_and_arrow_keys_set_the_range_of_the_whole_page_and_going_back_s
     page.wait_for_url(lambda url: query(url)["start"] > CLOSED["start"] and query(url)["end"] < CLOSED["end"])
     visit.wait(page)
     shown = query(page.url)
-    for place in range(3):
+    for place in range(2):
         assert {name: shown[name] for name in ("start", "end")}.items() <= query(source(page, place)).items()
     chart.dblclick()
     page.wait_for_url(lambda url: query(url)["start"] == CLOSED["start"])
     expect(page.get_by_role("button", name="Zoom out")).to_have_count(0)
     visit.wait(page)
-    page.get_by_role("button", name="Candles").click()
-    visit.wait(page)
-    # Focus stays in the view that a button of it draws again.
-    assert page.evaluate("document.activeElement.id") == "main"
-    page.evaluate("() => new Promise((done) => { onscrollend = done; scrollTo(0, 500); }).then(() => null)")
+    page.evaluate("() => new Promise((done) => { onscrollend = done; scrollTo(0, 200); }).then(() => null)")
     page.get_by_role("link", name="All markets").evaluate("(link) => link.click()")
     expect(page.get_by_role("table")).to_be_visible()
     assert page.evaluate("scrollY") == 0
     page.go_back()
-    page.wait_for_function("() => scrollY === 500")
+    page.wait_for_function("() => scrollY === 200")
     visit.wait(page)
     assert query(page.url)["start"] == query(source(page))["start"] == CLOSED["start"]
     times = numbers(page)
@@ -118,8 +128,8 @@ def test_a_brush_and_arrow_keys_set_the_range_of_the_whole_page_and_going_back_s
     page.keyboard.press("Home")
     for _ in range(4):
         page.keyboard.press("ArrowRight")
-    # Price, rates and utilization have buckets of the same width.
-    assert [text[:16] for text in page.locator(".tooltip").all_text_contents()[:3]] == [times[4][0][:16]] * 3
+    # Price and collateral have buckets of the same width.
+    assert [text[:16] for text in page.locator(".tooltip").all_text_contents()] == [times[4][0][:16]] * 2
     page.keyboard.press("Enter")
     for _ in range(10):
         page.keyboard.press("ArrowRight")
@@ -139,7 +149,7 @@ def test_a_brush_and_arrow_keys_set_the_range_of_the_whole_page_and_going_back_s
 def test_a_custom_range_is_shown_and_what_cannot_be_shown_is_told(visit: Visit) -> None:
     """What the API would not take counts for nothing. A range of the future offers the newest data."""
     refused = {"range": "toString", "tz": "+01:00", "start": "2017", "end": "2019"}
-    page = visit.open(VIEWS["asset"] | refused)
+    page = visit.open(STAKED | refused)
     # Beside times there is a zone, so that they are the same instants for all.
     assert query(page.url)["tz"] == page.evaluate("Intl.DateTimeFormat().resolvedOptions().timeZone")
     assert {"start": "now-7d", "end": "now"}.items() <= query(source(page)).items()
@@ -164,16 +174,18 @@ def test_a_custom_range_is_shown_and_what_cannot_be_shown_is_told(visit: Visit) 
     assert notice.startswith("There is no data in this range. The newest data is from ")
     page.get_by_role("button", name="Show the newest data").first.click()
     visit.wait(page)
+    # Focus stays in the view that a button of it draws again.
+    assert page.evaluate("document.activeElement.id") == "main"
     newest = {name: datetime.fromisoformat(query(source(page))[name]) for name in ("start", "end")}
     assert notice.endswith(f" {newest['end']:%Y-%m-%d %H:%M}.")
     assert newest["end"] - newest["start"] == timedelta(days=1)
     expect(page.locator(".chart .main-svg").first).to_be_visible()
-    visit.open(VIEWS["asset"] | {"start": "2026-02-02T00:00", "end": "2026-02-01", "tz": "UTC"})
+    visit.open(STAKED | {"start": "2026-02-02T00:00", "end": "2026-02-01", "tz": "UTC"})
     expect(page.locator("main [role=alert]")).to_have_text("The range ends before it begins. Choose another range.")
     expect(page.locator(".chart")).to_have_count(0)
     assert visit.browser.said == []
     # A date that ends a range ends with its last second.
-    visit.open(VIEWS["asset"] | {"start": "2026-02-02T10:00", "end": "2026-02-02", "tz": "UTC"})
+    visit.open(STAKED | {"start": "2026-02-02T10:00", "end": "2026-02-02", "tz": "UTC"})
     expect(page.locator(".chart").first).to_be_visible()
 
 
@@ -188,7 +200,7 @@ def test_colours_and_zone_follow_the_address_then_what_was_chosen_before(visit: 
     assert "theme" not in query(page.url)
     assert page.evaluate("history.length") == entries
     page.get_by_label("Zone").select_option("America/New_York")
-    page = visit.open(VIEWS["asset"] | {"range": "30d"}, color_scheme="light")
+    page = visit.open(STAKED | {"range": "30d", "candles": "1"}, color_scheme="light")
     expect(page.get_by_role("button", name="Light colours")).to_be_visible()
     url, zone = source(page), ZoneInfo("America/New_York")
     assert query(url)["tz"] == "America/New_York"
@@ -293,7 +305,7 @@ def test_where_keys_are_needed_the_page_asks_for_one_and_sends_it_for_files_too(
         route.fulfill(body=body, content_type="text/html")
 
     page.route(re.compile("/api/v1/"), guard)
-    url = visit.url(VIEWS["asset"])
+    url = visit.url(RECEIPT)
     page.route(url, with_keys)
     page.goto(url)
     for key in ("wrong", "right"):
@@ -387,7 +399,7 @@ def test_a_view_of_the_present_is_drawn_again_while_nobody_uses_it_and_a_hidden_
     assert not any(watched.is_drawn_again() for _ in range(3)), "it was drawn again although someone writes"
     page.evaluate("globalThis.isAway = true")
     asked = len(visit.browser.asked)
-    watched.let_pass(40)
+    watched.let_pass(16)
     assert len(visit.browser.asked) == asked
     with page.expect_request(re.compile("/status/health")):
         page.evaluate("() => { globalThis.isAway = false; document.dispatchEvent(new Event('visibilitychange')); }")

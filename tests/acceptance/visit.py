@@ -29,8 +29,8 @@ CLOSED = {
     "end": (NOW - timedelta(minutes=10)).strftime("%Y-%m-%dT%H:%M:00"),
 }
 ASSET = VIEWS["asset"] | CLOSED | {"tz": "UTC"}
-# Each chart costs a fifth of a second at every drawing: these have fewer than the asset above, the first one its
-# collateral only, the other one its price, too.
+# The asset above has six charts, each of which costs at every drawing: these have one (collateral) and two (the price,
+# too).
 RECEIPT, STAKED = {"view": "asset", "asset": "rHEL"}, {"view": "asset", "asset": "stHEL"}
 AWAY = "The service cannot answer right now. Try again in a minute."
 MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
