@@ -1,5 +1,5 @@
-"""Watches the heads of datasets. A thread looks at the ledger. Requests wait for a look only at the
-start, and after a rewrite.
+"""Watches the heads of datasets. A thread looks at the ledger; requests wait for a look only at the start, and after a
+rewrite.
 
 A dataset that is being rewritten keeps its previous head until the rewrite has finished (rule 8.4, kept heads).
 """

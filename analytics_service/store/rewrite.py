@@ -64,8 +64,8 @@ COMPLETE_EVERY = 5.0
 
 
 class Staging:
-    """The staging tables of a rewrite; `removed` lists observations to delete. `announce` and
-    `publish` raise WriteLockLost once the write lock is lost."""
+    """The staging tables of a rewrite; `removed` lists observations to delete. `announce` and `put_in_place` raise
+    WriteLockLost once the write lock is lost."""
 
     def __init__(self, store: Store, dataset: str, version: int, lock: WriteLock) -> None:
         self.dataset = dataset
