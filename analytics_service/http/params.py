@@ -121,7 +121,7 @@ RANGE = (
         [*Fill],
         "what buckets without an observation show. previous repeats the value before, up to the newest observation of "
         "the whole history; buckets that begin later are null. last repeats it to the end of the range. none leaves "
-        "them null. Always null: buckets after the end of an asset, and while the value is unknown.",
+        "them null. Always null: buckets after the end of an asset, and while a computed value is unknown.",
         Fill.PREVIOUS,
     ),
     _word(

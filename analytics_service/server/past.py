@@ -105,6 +105,8 @@ def fill_past_beside(settings: Settings, source: Source, filling: Path) -> Itera
             with closing(Store(settings, author="analytics-service up")) as store:
                 _wait_for_first_snapshots(store, stop)
                 fill_past(source, store, past_batches(source, datetime.now(UTC)), stop)
+                if not stop.is_set():
+                    log.info("The past is filled in.")
         finally:
             filling.unlink(missing_ok=True)
 
