@@ -13,7 +13,7 @@ from analytics_service.errors import StoreUnavailable, Superseded
 from analytics_service.history.memory import Memory
 from analytics_service.history.segments import ROW_BYTES, PinnedHistory, Segment
 from analytics_service.market.instants import next_month
-from analytics_service.store.datasets.histories import PRICES
+from analytics_service.store.datasets.histories import LOANS, PRICES
 from analytics_service.store.ledger import Head
 
 # Months of 2025, the oldest first; the newest observation is in the last one.
@@ -85,6 +85,13 @@ def test_a_frame_larger_than_all_memory_is_not_kept() -> None:
     assert there(memory, own) == []
 
 
+def test_histories_are_told_apart() -> None:
+    memory, own = memory_of(10 * SIZE, MONTHS[0])
+    other = replace(own, history=LOANS)
+    memory.renew(other, 0)
+    assert (there(memory, own), there(memory, other)) == ([MONTHS[0]], [])
+
+
 def test_a_later_generation_keeps_what_ends_before_the_change_and_takes_no_older_frames() -> None:
     memory, own = memory_of(10 * SIZE, *MONTHS[:3])
     later = pinned(2)
@@ -116,6 +123,24 @@ def test_what_a_page_lacked_is_loaded_before_the_rest_and_once() -> None:
     assert held.made == [MONTHS[3], MONTHS[0], MONTHS[2], MONTHS[1]]
 
 
+def test_what_a_page_lacked_makes_others_give_way_unless_its_months_do_not_fit_together() -> None:
+    memory, own = memory_of(2 * SIZE, *MONTHS[:2])
+    memory.load(own, MONTHS[2:], 1)
+    memory.wait()
+    assert (own.made, there(memory, own)) == ([], MONTHS[:2])
+    memory.load(own, MONTHS[2:], 0)
+    memory.wait()
+    assert there(memory, own) == MONTHS[2:]
+
+
+def test_a_month_is_loaded_again_only_if_it_has_more_rollups() -> None:
+    memory, own = memory_of(10 * SIZE, MONTHS[2])
+    memory.put(own, MONTHS[3], frame(MONTHS[3], MONTHS[3] + 900))
+    memory.load(own, MONTHS[2:], 0)
+    memory.wait()
+    assert own.made == [MONTHS[3]]
+
+
 def test_a_month_with_too_many_rollups_is_not_loaded_and_not_asked_for_again() -> None:
     memory, own = memory_of(10 * ROW_BYTES)
     own.counts.update({MONTHS[3]: 11, MONTHS[2]: 10})
@@ -128,6 +153,15 @@ def test_a_month_with_too_many_rollups_is_not_loaded_and_not_asked_for_again() -
     memory.load(own, MONTHS[2:], 0)
     memory.wait()
     assert there(memory, own) == []
+
+
+def test_a_month_that_outgrows_memory_is_evicted() -> None:
+    memory, own = memory_of(10 * ROW_BYTES, MONTHS[2])
+    memory.put(own, MONTHS[3], frame(MONTHS[3], MONTHS[3] + 900))
+    own.counts[MONTHS[3]] = 11
+    memory.load(own, MONTHS[3:], 1)
+    memory.wait()
+    assert (own.made, there(memory, own)) == ([], MONTHS[2:3])
 
 
 @pytest.mark.parametrize(
@@ -158,3 +192,12 @@ def test_a_month_that_cannot_be_loaded_is_left_out_for_a_while(
         memory.load(own, MONTHS[3:], 0)
         memory.wait()
         assert (MONTHS[3] in there(memory, own)) == (second >= pause)
+
+
+def test_the_bytes_in_use_are_told() -> None:
+    told: list[int] = []
+    memory, own = Memory(10 * SIZE, told.append), pinned()
+    memory.renew(own, 0)
+    memory.put(own, MONTHS[0], frame(MONTHS[0]))
+    memory.renew(pinned(2), 0)
+    assert told == [0, SIZE, 0]

@@ -1,6 +1,7 @@
 """What is read from the answers of another deployment."""
 
 import re
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,9 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
+from analytics_service.config.settings import Settings
 from analytics_service.errors import SettingError, SourceError
 from analytics_service.market.assets import Asset, AssetGroup, AssetKind
-from analytics_service.market.events import Event
+from analytics_service.market.events import Event, Sum, Totals
 from analytics_service.market.instants import from_unix, unix_second
 from analytics_service.market.markets import (
     CollateralConfig,
@@ -26,20 +28,25 @@ from analytics_service.market.markets import (
 )
 from analytics_service.market.positions import (
     Account,
+    Activity,
     Balance,
     Holding,
     LendPosition,
     Position,
+    RiskTotals,
     Stake,
+    SwapContract,
     Unbonding,
 )
 from analytics_service.market.prices import Price
-from analytics_service.market.ptoken import MemberClass, unlock_groups
-from analytics_service.market.rates import Apr
+from analytics_service.market.ptoken import Arrangement, MemberClass, unlock_amounts, unlock_groups
+from analytics_service.market.rates import Apr, Rates
+from analytics_service.sources.registry import open_source
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.sources.simulated.terms import LAUNCH
 from jobs.rejections import Rejections
-from tests.unit.deployment import AT, SECOND, URL, Deployment, payload, refusal
+from tests.doubles import FakeStore
+from tests.unit.deployment import AT, NOW, SECOND, URL, Deployment, payload, refusal
 
 D = Decimal
 END = from_unix(SECOND + 1)
@@ -147,6 +154,15 @@ def test_both_shapes_of_the_overview_have_the_same_markets(overview: Any, status
     assert (config.flash_loan_fee, config.dynamic_discount_width) == (D("0.0009"), D("0.3"))
 
 
+def test_the_interest_paid_is_what_upstream_says() -> None:
+    """What other snapshots of the same markets would give differs."""
+    paid = [{"asset": spec("native;usd"), "lend_interest_paid": "250"}]
+    source = Deployment({"/markets": OLDER, "/analytics/market/state": {"assets": paid}}).source()
+    usd, gem = source.markets(AT)
+    assert usd.lend == replace(MARKETS[0].lend, interest_paid=250)
+    assert gem == MARKETS[1]
+
+
 def changed(document: Any, place: str, value: Any = None) -> Any:
     """A copy with another value at a place such as lend[0].state; without it if the value is DELETE."""
     *parents, last = [int(part) if part.isdigit() else part for part in re.findall(r"\w+", place)]
@@ -188,6 +204,30 @@ def test_a_malformed_field_is_named_with_its_path(place: str, value: Any, proble
         source.markets(AT)
     expected = f"{URL}: /api/v1/markets: answer.data.{place}{problem}"
     assert str(error.value)[: len(expected)] == expected
+
+
+def test_a_list_that_is_not_whole_or_names_an_asset_twice_is_an_error() -> None:
+    answers = {"/markets/lend": payload([LEND], count=2), "/markets": {**OLDER, "lend": [LEND, LEND]}}
+    source = Deployment(answers).source()
+    with pytest.raises(SourceError, match=r"/markets/lend: answer.count is 2: must be the number of items"):
+        source.rates(AT)
+    with pytest.raises(SourceError, match=r"answer.data.lend\[1\] .*: native;usd occurs twice"):
+        source.markets(AT)
+
+
+def test_a_malformed_part_leaves_other_datasets() -> None:
+    """Rates are read from lists of their own, and only they."""
+    deployment = Deployment(
+        {
+            "/markets": changed(OLDER, "borrow.collaterals[0].state", None),
+            "/markets/lend": payload([changed(LEND, "state", None)], count=1),
+            "/markets/borrow/debts": [DEBT],
+        }
+    )
+    source = deployment.source()
+    assert source.rates(AT) == Rates({"native;usd": D("0.05")}, {"native;usd": D("0.1")})
+    with pytest.raises(SourceError, match=r"/markets: answer.data.borrow.collaterals\[0\].state is missing"):
+        source.markets(AT)
 
 
 PRICE = b"""[{"asset": {"id": "native;usd", "group": "native", "group_key": "usd"},
@@ -251,6 +291,12 @@ def test_words_with_the_brand_are_translated_by_a_file(tmp_path: Path) -> None:
         source.ptoken(AT)
 
 
+def test_without_that_file_a_kind_with_the_brand_is_an_error() -> None:
+    source = Deployment({"/assets": ASSETS}).source()
+    with pytest.raises(SourceError, match=r"\[1\].classification.kind is 'brand_receipt': must be one of regular, "):
+        source.assets(AT)
+
+
 @pytest.mark.parametrize("line", ["ptoken nept", "brand = x", "hnative = two words"])
 def test_a_bad_line_of_names_is_told(line: str, tmp_path: Path) -> None:
     names = names_file(tmp_path, f"# note\nptoken = a\n{line}\n")
@@ -271,6 +317,110 @@ def test_a_bad_line_of_addresses_is_told(tmp_path: Path) -> None:
     )
     with pytest.raises(SettingError, match=r"ANALYTICS_ADDRESSES_FILE=.*/none cannot be read: No such file or dir"):
         Deployment().source(addresses_file=tmp_path / "none")
+
+
+@pytest.mark.parametrize("url", ["http://host:8000/base", "https://host"])
+def test_a_url_opens_a_deployment(url: str) -> None:
+    """Nothing is asked before the first snapshot."""
+    source = open_source(f"{url}/", Settings(), FakeStore())
+    assert source is not None
+    assert (source.spec, source.at_ends, source.history) == (url, True, None)
+    source.close()
+
+
+STATE = {
+    "borrower_active": 3,
+    "borrower_account_active": "4",
+    "lender_active": 5,
+    "flash_loan_volume_total": "7.5",
+    "loans_originated": {
+        "total_value": 30.25,
+        "breakdown": [{"asset": spec("native;usd"), "value": "30.25"}, {"asset": spec("token;gem"), "value": 0}],
+    },
+    "assets": [],
+}
+
+
+def series(**values: Any) -> Callable[[dict[str, str]], Any]:
+    """A history of one value for each asset of the group native."""
+
+    def page(query: dict[str, str]) -> Any:
+        point = {"t": int(query["start"]) // 3600 * 3600}
+        listed = [
+            {"asset": spec(f"native;{name}"), "points": [{**point, "v": value}]} for name, value in values.items()
+        ]
+        return {"series": listed}
+
+    return page
+
+
+def total(value: Any) -> Callable[[dict[str, str]], Any]:
+    def page(query: dict[str, str]) -> Any:
+        points = [{"t": int(query["start"]) // 3600 * 3600, "v": value}]
+        return {"points": points}
+
+    return page
+
+
+HISTORY = "/analytics/market/history"
+
+
+def test_totals_are_those_of_all_users() -> None:
+    deployment = Deployment(
+        {
+            "/analytics/market/state": STATE,
+            f"{HISTORY}/liquidations": total("2.5"),
+            f"{HISTORY}/liquidations/by-asset": series(usd="2.5", later=None),
+        }
+    )
+    loans = Sum(D("30.25"), {"native;usd": D("30.25"), "token;gem": D(0)})
+    source = deployment.source()
+    assert source.totals(AT) == Totals(loans, Sum(D("2.5"), {"native;usd": D("2.5")}), D("7.5"))
+    assert source.activity(AT) == Activity(3, 4, 5)
+
+
+def test_the_risk_is_that_of_all_accounts_as_far_as_there_is_a_history_of_it() -> None:
+    """As of upstream's own snapshot, after which its histories have no values."""
+    answers = {
+        "/analytics/market/state": STATE,
+        f"{HISTORY}/debt-at-risk": total("2660000.5"),
+        f"{HISTORY}/accounts-at-risk": total(None),
+    }
+    deployment = Deployment(answers, as_of=f"positions=@{SECOND - 700}")
+    risk = RiskTotals(debt_at_risk=D("2660000.5"))
+    assert deployment.source().risk(AT) == risk
+    asked = [query["end"] for path, query in deployment.asked if path.startswith(HISTORY)]
+    assert asked == [str(SECOND - 700)] * 4
+    assert deployment.source().risk(NOW - timedelta(hours=1)) == risk
+    answers["/analytics/market/state"] = refusal(404, "entity_not_found", "at: there is no snapshot of positions.")
+    assert deployment.source().risk(AT) == risk
+
+
+def test_a_deployment_without_a_history_of_liquidations_has_none() -> None:
+    totals = Deployment({"/analytics/market/state": STATE}).source().totals(AT)
+    assert totals.liquidations is None
+    assert totals.loans is not None
+
+
+def test_a_history_of_liquidations_that_is_out_of_reach_is_an_error() -> None:
+    """Else its sums would fall back to those of followed addresses."""
+    answers = {"/analytics/market/state": STATE, f"{HISTORY}/liquidations": httpx.Response(404)}
+    with pytest.raises(SourceError, match="history/liquidations answers 404"):
+        Deployment(answers).source().totals(AT)
+
+
+@pytest.mark.parametrize("state", [refusal(400, "query_parameter_unknown", "at is not a parameter."), STATE])
+def test_totals_of_the_past_come_from_histories(state: Any) -> None:
+    """Also from a deployment that does not tell its past state, whose flash loans are unknown."""
+    deployment = Deployment(
+        {
+            "/analytics/market/state": state,
+            f"{HISTORY}/loans-originated": total("20"),
+            f"{HISTORY}/loans-originated/by-asset": series(usd=20),
+        }
+    )
+    past = NOW - timedelta(hours=1)
+    assert deployment.source().totals(past) == Totals(Sum(D(20), {"native;usd": D(20)}), None, None)
 
 
 def user(**amounts: Any) -> dict[str, Any]:
@@ -338,6 +488,45 @@ def test_a_path_that_is_not_there_does_not_close_positions(answer: httpx.Respons
     source = Deployment({f"/users/{ALICE}/user": answer}).following(tmp_path, ALICE)
     with pytest.raises(SourceError, match=f"/users/{ALICE}/user answers 404"):
         list(source.positions(AT))
+
+
+def test_a_malformed_position_names_the_address(tmp_path: Path) -> None:
+    source = Deployment({f"/users/{ALICE}/user": user(unclaimed="")}).following(tmp_path, ALICE)
+    with pytest.raises(SourceError, match=rf"/users/{ALICE}/user: answer.data.ptoken.staking.unclaimed is ''"):
+        list(source.positions(AT))
+
+
+def test_hundreds_of_addresses_keep_their_order(tmp_path: Path) -> None:
+    addresses = [f"0x{number:040x}" for number in range(250)]
+    deployment = Deployment({f"/users/{address}/user": user(unclaimed=int(address, 16)) for address in addresses})
+    positions = list(deployment.following(tmp_path, *addresses).positions(AT))
+    assert [(position.address, position.unclaimed) for position in positions] == [
+        (address, number) for number, address in enumerate(addresses)
+    ]
+
+
+def test_without_a_file_nothing_is_asked_about_addresses() -> None:
+    deployment = Deployment()
+    source = deployment.source()
+    assert [*source.positions(AT), *source.events(AT, NOW), *source.swaps(AT)] == []
+    assert deployment.asked == []
+
+
+def test_swap_contracts_are_the_addresses_with_routes(tmp_path: Path) -> None:
+    def routes(query: dict[str, str]) -> Any:
+        known = query["contract_address"] == SWAP
+        listed = [{"source": "uusd", "targets": ["ugem", "uptk"]}]
+        return payload(listed, count=1) if known else refusal(404, "entity_not_found", "There is no such contract.")
+
+    source = Deployment({"/swap/routes/all": routes}).following(tmp_path, ALICE, SWAP)
+    assert source.swaps(AT) == [SwapContract(SWAP, {"uusd": ("ugem", "uptk")})]
+
+
+def test_contracts_before_the_first_snapshot_are_an_error_rather_than_none(tmp_path: Path) -> None:
+    answer = refusal(404, "entity_not_found", "at: there is no snapshot of routes at or before that moment.")
+    source = Deployment({"/swap/routes/all": answer}).following(tmp_path, ALICE)
+    with pytest.raises(SourceError, match="at: there is no snapshot of routes"):
+        source.swaps(NOW - timedelta(days=1))
 
 
 class Acts:
@@ -499,3 +688,55 @@ def test_stand_ins_have_the_sums_of_each_group(days: int) -> None:
         (group.member_class, replace(group.amounts, locked=0), group.staked, group.held) for group in theirs
     ]
     assert len(stand_ins) <= 8 * len(MemberClass)
+
+
+def shown_unlocks(arrangements: list[Arrangement], at: datetime) -> Any:
+    """The arrangements of an address, as a deployment shows them."""
+
+    def time(moment: datetime | None) -> str | None:
+        return None if moment is None else moment.isoformat()
+
+    listed = []
+    for one in arrangements:
+        amounts = unlock_amounts(one, at)
+        names = ("amount", "claimed", "claimable", "locked", "expired", "reclaimed")
+        listed.append(
+            {
+                "begins_at": time(one.begins_at),
+                "schedule": {"kind": str(one.kind), "ends_at": time(one.ends_at)},
+                "last_claimed_at": time(one.last_claimed_at),
+                "expires_at": time(one.expires_at),
+                "admin": {"address": one.admin, "issued_reclaim": one.reclaimed_at is not None},
+                "amounts": {name: str(getattr(amounts, name)) for name in names},
+            }
+        )
+    return {"arrangements": listed}
+
+
+@pytest.mark.parametrize("days", [100, 423, *(pytest.param(days, marks=pytest.mark.slow) for days in (900, 2000))])
+def test_arrangements_of_followed_addresses_have_their_amounts_now_and_later(days: int, tmp_path: Path) -> None:
+    """Although the interface does not tell when they were reclaimed. In the groups they do not count once more."""
+    at, later = from_unix(LAUNCH + 86_400 * days), from_unix(LAUNCH + 86_400 * (days + 200))
+    theirs = SIMULATED.arrangements(at)
+    by_address: dict[str, list[Arrangement]] = {}
+    for arrangement in theirs:
+        by_address.setdefault(arrangement.address, []).append(arrangement)
+    answers = {f"/users/{address}/ptoken/unlocks": shown_unlocks(listed, at) for address, listed in by_address.items()}
+    answers["/analytics/ptoken/unlocks-distribution"] = distribution(at)
+    deployment = Deployment(answers, as_of=f"ptoken=@{unix_second(at)}")
+    ours = deployment.following(tmp_path, *by_address).arrangements(at)
+    for address, listed in by_address.items():
+        own = [arrangement for arrangement in ours if arrangement.address == address]
+        for moment in (at, later):
+            assert [unlock_amounts(one, moment) for one in own] == [unlock_amounts(one, moment) for one in listed]
+    assert [group.amounts.amount for group in unlock_groups(ours, at)] == [
+        group.amounts.amount for group in unlock_groups(theirs, at)
+    ]
+    assert any(one.reclaimed_at for one in ours if one.member_class is None)
+
+
+def test_a_group_that_contradicts_itself_is_an_error() -> None:
+    groups = changed(distribution(AT), "groups[1].amount", "1")
+    source = Deployment({"/analytics/ptoken/unlocks-distribution": groups}).source()
+    with pytest.raises(SourceError, match=r"groups\[1\] .*: has inconsistent amounts"):
+        source.arrangements(AT)

@@ -147,6 +147,12 @@ def test_any_other_failure_is_not_retried(failure: Script, message: str, server:
     assert server.asked == 1
 
 
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"data": ' + b"9" * 5000 + b"}", b"\xff\xfe{", b"<html>"])
+def test_what_is_no_json_is_an_error(body: bytes, server: Misbehaving) -> None:
+    with pytest.raises(SourceError, match=f"answers {len(body)} bytes that are not JSON"):
+        server.prices(sending(body))
+
+
 def guarded(handler: BaseHTTPRequestHandler) -> None:
     """Answers only with a key, as our own deployments do that ask for one."""
     keyed = handler.headers["Authorization"] == "Bearer aB-1"
@@ -172,6 +178,12 @@ def test_a_request_to_wait_for_months_is_left_to_the_next_snapshot(server: Misbe
     with pytest.raises(SourceError, match=r"prices answers 429\."):
         server.prices(sending(b"", 429, Retry_After="9999999"))
     assert server.asked == 1
+
+
+def test_an_answer_of_ten_megabytes_is_read(server: Misbehaving) -> None:
+    body = PRICES[:-1] + b', "novelty": "' + b"x" * 10_000_000 + b'"}'
+    assert server.prices(sending(body))[0] == PRICE
+    assert server.prices(sending(gzip.compress(body), Content_Encoding="gzip"))[0] == PRICE
 
 
 def test_an_answer_without_bounds_is_an_error(server: Misbehaving) -> None:
@@ -208,6 +220,12 @@ def test_a_server_that_says_nothing_is_given_up(server: Misbehaving) -> None:
     assert server.asked == 5
 
 
+def test_a_server_that_is_not_there_is_an_error_that_names_it() -> None:
+    source = UpstreamSource("http://127.0.0.1:1", Settings(), wait=lambda _: None, now=lambda: NOW)
+    with pytest.raises(SourceError, match=r"^http://127\.0\.0\.1:1: /api/v1/assets/prices cannot be read: .*refused"):
+        source.prices(AT)
+
+
 def test_the_end_of_the_process_ends_all_pauses() -> None:
     """Without it, the source would wait for a minute in all."""
     down = httpx.MockTransport(lambda request: httpx.Response(503))
@@ -231,6 +249,13 @@ def test_requests_are_spaced_evenly() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert len({*pool.map(lambda _: client.get("/assets/prices").data.place, range(8))}) == 1
     assert waited == [6] * 8
+
+
+def test_the_state_of_an_instant_is_asked_for() -> None:
+    """So that a snapshot is upstream's own, even if it is taken late."""
+    deployment = Deployment({"/assets/prices": PRICES}, as_of=f"prices=@{SECOND}")
+    assert list(deployment.source().prices(AT)) == PRICE
+    assert deployment.asked == [("/assets/prices", {"at": str(SECOND)})]
 
 
 @pytest.mark.parametrize(
@@ -261,6 +286,20 @@ def test_a_tick_waits_until_upstream_has_taken_its_snapshot() -> None:
     assert [pause for pause in deployment.waited if pause >= 1] == [1, 2]
 
 
+def test_a_tick_waits_only_some_seconds_for_a_slower_upstream() -> None:
+    deployment = Deployment({"/assets/prices": PRICES}, as_of=f"prices=@{SECOND - 60}")
+    assert list(deployment.source().prices(AT)) == PRICE
+    assert [pause for pause in deployment.waited if pause >= 1] == [1, 2, 4]
+
+
+@pytest.mark.parametrize("kind", ["query_parameter_unknown", "query_parameter_invalid"])
+def test_a_recent_instant_is_that_of_the_newest_state_for_an_upstream_that_refuses_at(kind: str) -> None:
+    """It may not know the parameter, or the instant may be ahead of its clock."""
+    deployment = Deployment({"/assets/prices": lambda query: refusal(400, kind) if "at" in query else PRICES})
+    assert list(deployment.source().prices(AT)) == PRICE
+    assert ["at" in query for _, query in deployment.asked] == [True, False]
+
+
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
@@ -273,6 +312,21 @@ def test_the_past_of_an_upstream_that_does_not_take_at_is_an_error(answer: Any, 
     """Otherwise its present would be stored as its past."""
     with pytest.raises(SourceError, match=problem):
         Deployment({"/markets": answer}).source().markets(NOW - HOUR)
+
+
+def test_answers_from_two_snapshots_are_an_error() -> None:
+    """The job tries again."""
+    deployment = Deployment()
+
+    def answer(query: dict[str, str]) -> list[Any]:
+        deployment.as_of = f"markets=@{SECOND + len(deployment.asked)}"
+        return [{"asset_info": {"asset": {"id": "native;usd"}}, "rate": {"apr": "0.1"}}]
+
+    deployment.answers |= {"/markets/lend": answer, "/markets/borrow/debts": answer}
+    with pytest.raises(
+        SourceError, match="has completed a snapshot of markets while it was read as of 2026-03-01T12:00:00Z"
+    ):
+        deployment.source().rates(AT)
 
 
 class Buckets:
@@ -316,6 +370,29 @@ def test_a_backfill_reads_a_page_at_a_time(most: int, requests: int) -> None:
     assert len(deployment.asked) == requests
 
 
+def test_hours_that_have_not_settled_are_in_no_page() -> None:
+    """Their values may still change."""
+    deployment = Deployment({"/assets/price-history": Buckets().page})
+    source = deployment.source()
+    source.prices(from_unix(SECOND - 5 * 3600 - 1))
+    assert int(deployment.asked[0][1]["end"]) == SECOND - 3600 - 1
+
+
+def test_any_other_instant_is_asked_for_by_itself() -> None:
+    deployment = Deployment({"/assets/price-history": Buckets().page})
+    prices = list(deployment.source().prices(from_unix(FIRST + 5400)))
+    assert [(price.observed_at, price.usd) for price in prices] == [
+        (from_unix(FIRST + 5400), Decimal(FIRST // 3600 + 1 + shift)) for shift in (0, 1)
+    ]
+    ((_, query),) = deployment.asked
+    assert (query["start"], query["end"], query["period"]) == (str(FIRST + 3600), str(FIRST + 5400), "h")
+
+
+def test_what_has_no_value_yet_is_left_out() -> None:
+    source = Deployment({"/assets/price-history": Buckets().page}).source()
+    assert list(source.prices(from_unix(FIRST + 3599))) == []
+
+
 @pytest.mark.parametrize(
     ("damage", "problem"),
     [
@@ -332,18 +409,3 @@ def test_a_page_that_is_not_the_one_asked_for_is_an_error(damage: Callable[[Any]
     buckets.damage = lambda page: damage(page["series"][1]["points"])
     with pytest.raises(SourceError, match=f"^{URL}: /api/v1/assets/price-history: answer.data{problem}"):
         Deployment({"/assets/price-history": buckets.page}).source().prices(from_unix(FIRST + 3599))
-
-
-def test_answers_from_two_snapshots_are_an_error() -> None:
-    """The job tries again."""
-    deployment = Deployment()
-
-    def answer(query: dict[str, str]) -> list[Any]:
-        deployment.as_of = f"markets=@{SECOND + len(deployment.asked)}"
-        return [{"asset_info": {"asset": {"id": "native;usd"}}, "rate": {"apr": "0.1"}}]
-
-    deployment.answers |= {"/markets/lend": answer, "/markets/borrow/debts": answer}
-    with pytest.raises(
-        SourceError, match="has completed a snapshot of markets while it was read as of 2026-03-01T12:00:00Z"
-    ):
-        deployment.source().rates(AT)

@@ -135,6 +135,29 @@ def test_a_question_fails_at_once_when_the_store_is_away_and_the_next_has_anothe
     until(knows)
 
 
+def test_the_last_look_says_why_the_store_cannot_be_read(heads: HeadWatcher, store: LedgerStore) -> None:
+    assert fault_of(heads) == ""
+    store.away = True
+    heads.look()
+    assert fault_of(heads) == "away"
+    store.away, store.migrations = False, store.migrations[:-1]
+    heads.look()
+    assert fault_of(heads) == "the schema is not current"
+
+
+def test_heads_are_as_old_as_the_question_to_a_slow_ledger(heads: HeadWatcher, store: LedgerStore, time: Time) -> None:
+    def take_ten_seconds() -> None:
+        time.now += 10
+
+    store.on_look = take_ten_seconds
+    heads.shown()
+    time.now += 290
+    heads.shown()
+    time.now += 0.1
+    with pytest.raises(StoreUnavailable):
+        heads.shown()
+
+
 def test_a_question_waits_for_another_look_when_the_first_takes_too_long(store: LedgerStore) -> None:
     """As it does in a new worker on a busy machine."""
     late = [Busy(), Busy(), Busy()]
