@@ -63,11 +63,11 @@ def _series(name: str, kind: ColumnType, values: list[Any], data: Mapping[str, l
         return _fit(name, kind, values)
     except UNFIT:
         for index, value in enumerate(values):
-            _require_fit(name, kind, value, {key: data[key][index] for key in _NAMING if key in data})
+            require_fit(name, kind, value, {key: data[key][index] for key in _NAMING if key in data})
         raise
 
 
-def _require_fit(name: str, kind: ColumnType, value: Any, naming: Mapping[str, Any]) -> None:
+def require_fit(name: str, kind: ColumnType, value: Any, naming: Mapping[str, Any]) -> None:
     """OutOfRange, identifying the row, for a value that the column cannot hold."""
     try:
         _fit(name, kind, [value])

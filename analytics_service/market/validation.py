@@ -129,5 +129,6 @@ def _fields(record: Any) -> list[tuple[str, Any, Set[type], ColumnType | None]]:
 
 def _valid_types(hint: Any) -> Set[type]:
     """The types whose every value is valid for a type."""
-    inner = get_args(hint) if get_origin(hint) is UnionType else (hint,)
-    return {of for of in inner if of in _PLAIN or (isinstance(of, type) and issubclass(of, StrEnum))}
+    origin, inner = _parts(hint)
+    types = inner if origin is UnionType else (hint,)
+    return {of for of in types if of in _PLAIN or (isinstance(of, type) and issubclass(of, StrEnum))}

@@ -106,7 +106,7 @@ def fill_past_beside(settings: Settings, source: Source, filling: Path) -> Itera
                 _wait_for_first_snapshots(store, stop)
                 fill_past(source, store, past_batches(source, datetime.now(UTC)), stop)
                 if not stop.is_set():
-                    log.info("The past is filled in.")
+                    log.info("Filling in the past has ended.")
         finally:
             filling.unlink(missing_ok=True)
 

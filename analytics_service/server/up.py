@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -30,7 +31,7 @@ from analytics_service.store.ledger import read_heads
 from analytics_service.store.loss_check import check
 from analytics_service.store.migrations import migrate
 from analytics_service.store.ownership import require_continued
-from analytics_service.store.rewrite import COMPLETE_EVERY, keep_complete
+from analytics_service.store.rewrite import keep_complete
 from analytics_service.store.schema import require_all_tables
 from analytics_service.supervisor import Child, Program, Supervisor, run_children, start_python
 
@@ -77,13 +78,10 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
 
 
 @contextmanager
-def completing_rewrites(settings: Settings, every: float = COMPLETE_EVERY) -> Iterator[None]:
-    """Complete interrupted rewrites in a thread during the block, checking every `every` seconds. Used without a
-    scheduler, which does the same. The next start completes the rest."""
-    with (
-        closing(Store(settings)) as store,
-        beside("rewrites", lambda stop: keep_complete(store, stop, every), _LAST_SECONDS),
-    ):
+def completing_rewrites(settings: Settings) -> Iterator[None]:
+    """Complete interrupted rewrites in a thread during the block. Used without a scheduler, which does the same. The
+    next start completes the rest."""
+    with closing(Store(settings)) as store, beside("rewrites", partial(keep_complete, store), _LAST_SECONDS):
         yield
 
 

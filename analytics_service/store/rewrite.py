@@ -60,7 +60,7 @@ _TAKEN_OUT = "-"
 # Bytes of disk for a staged row, its copy in the table, rollups and merges.
 _BYTES_OF_ROW = 64
 # Seconds between checks for interrupted rewrites, by a scheduler or a service without a source.
-COMPLETE_EVERY = 5.0
+_COMPLETE_EVERY = 5.0
 
 
 class Staging:
@@ -337,10 +337,10 @@ def complete_interrupted(store: Store, last_error: str = "") -> str:
         return cause
 
 
-def keep_complete(store: Store, stop: threading.Event, every: float = COMPLETE_EVERY) -> None:
-    """Look for interrupted rewrites every `every` seconds, and complete them, until `stop` is set."""
+def keep_complete(store: Store, stop: threading.Event) -> None:
+    """Look for interrupted rewrites every few seconds, and complete them, until `stop` is set."""
     error = ""
-    while not stop.wait(every):
+    while not stop.wait(_COMPLETE_EVERY):
         error = complete_interrupted(store, error)
 
 

@@ -7,9 +7,8 @@ from itertools import product
 
 import polars as pl
 
-from analytics_service.clickhouse.columns import UNFIT
+from analytics_service.clickhouse.columns import UNFIT, encode_tuples, require_fit, schema_of
 from analytics_service.clickhouse.connection import Store
-from analytics_service.errors import OutOfRange
 from analytics_service.market.instants import from_unix
 from analytics_service.market.kinds import DECIMAL, AssetId, Text, Time
 from analytics_service.market.prices import Price
@@ -26,13 +25,8 @@ class _AssetOrTotal(Text):
         return asset_id and AssetId.encode(asset_id)
 
 
-_ID = _AssetOrTotal()
-_SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
-    "history": pl.String,
-    "asset_id": pl.String,
-    "observed_at": pl.UInt32,
-    "value": DECIMAL,
-}
+_KEYS = {"history": Text(), "asset_id": _AssetOrTotal(), "observed_at": Time()}
+_SCHEMA = {**schema_of(_KEYS), "value": DECIMAL}
 NO_OBSERVATIONS = pl.DataFrame(schema=_SCHEMA)
 # Primary key: an observation replaces an older one with the same key.
 KEY = ["history", "asset_id", "observed_at"]
@@ -64,18 +58,18 @@ def price_frame(prices: Iterable[Price]) -> pl.DataFrame:
 
 def _frame(rows: Iterable[tuple[History, str, datetime, Decimal | None]]) -> pl.DataFrame:
     """Observations in the columns of the table. OutOfRange names the one that cannot be stored."""
-    encoded = [
-        (history.name, _ID.encode(asset_id), Time.encode(at), _stored(history, asset_id, value))
-        for history, asset_id, at, value in rows
-    ]
-    return pl.DataFrame(dict(zip(_SCHEMA, zip(*encoded, strict=True), strict=False)), _SCHEMA)
+    listed = [*rows]
+    keys = encode_tuples(((history.name, asset_id, at) for history, asset_id, at, _ in listed), _KEYS)
+    values = [_stored(history, asset_id, value) for history, asset_id, _, value in listed]
+    return keys.with_columns(pl.Series("value", values, DECIMAL))
 
 
 def _stored(history: History, asset_id: str, value: Decimal | None) -> Decimal | None:
     try:
         return None if value is None else history.kind.encode(value)
-    except UNFIT as error:
-        raise OutOfRange(f"{history.value} of asset_id {asset_id}: {error}") from error
+    except UNFIT:
+        require_fit(history.value, history.kind, value, {"asset_id": asset_id})
+        raise
 
 
 def drop_stored(store: Store, prices: pl.DataFrame) -> pl.DataFrame:
