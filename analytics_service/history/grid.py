@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice, pairwise
 from zoneinfo import ZoneInfo
 
 from analytics_service.errors import ParameterInvalid
@@ -14,7 +14,6 @@ from analytics_service.history.calendar import (
     EPOCH_ORDINAL,
     day_of,
     first_day,
-    from_midnights,
     midnights,
     month_of,
     to_second,
@@ -137,8 +136,9 @@ class AlignedGrid(Grid):
         """As in `Grid`; minutes and hours only within the range and just after it."""
         if self.period not in EXACT:
             return super()._seconds(units)
-        pairs = zip(self._ranges, self._firsts, strict=True)
-        return [*chain.from_iterable(starts[max(units.start - n, 0) : max(units.stop - n, 0)] for starts, n in pairs)]
+        n = bisect_right(self._firsts, units.start) - 1
+        skipped = units.start - self._firsts[n]
+        return [*islice(chain.from_iterable(self._ranges[n:]), skipped, skipped + len(units))]
 
     @property
     def _width(self) -> int:
@@ -161,9 +161,11 @@ class AlignedGrid(Grid):
 
     @cached_property
     def _ranges(self) -> list[range]:
-        """Starts of all buckets of minutes or hours in the years of the range: a few ranges for each year."""
-        first, last = (datetime.fromtimestamp(second, self.zone).year for second in (self.start, self.end + 2 * DAY))
-        return from_midnights(self.zone, first, last, self.interval * UNITS[self.period])
+        """Starts of all buckets of minutes or hours by day: the days of the range, and two more."""
+        first, last = (day_of(self.zone, second) for second in (self.start, self.end))
+        days = pairwise(midnights(self.zone, range(first, last + 4)))
+        # A day that the zone skipped has none.
+        return [starts for begin, after in days if (starts := range(begin, after, self.interval * UNITS[self.period]))]
 
     @cached_property
     def _firsts(self) -> list[int]:
