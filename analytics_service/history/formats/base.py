@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
+from decimal import ROUND_HALF_EVEN, Context
 
 import polars as pl
 
 from analytics_service.errors import ParameterInvalid
-from analytics_service.history.segments import from_units
 from analytics_service.market.kinds import DECIMAL
 
 MAX_DIGITS = 18
@@ -23,34 +23,16 @@ def shorten_digits(values: pl.DataFrame, digits: int | None) -> pl.DataFrame:
     """
     if digits is None:
         return values
-    columns = [name for name in values.columns if name != COUNT]
+    # Polars' own rounding to significant digits does not always round half to even.
+    shorten = Context(prec=digits, rounding=ROUND_HALF_EVEN).create_decimal
     try:
-        return values.with_columns(_rounded(values[name].cast(DECIMAL), digits) for name in columns)
+        return values.with_columns(
+            pl.Series(name, [None if value is None else shorten(value) for value in values[name]], DECIMAL)
+            for name in values.columns
+            if name != COUNT
+        )
     except pl.exceptions.InvalidOperationError:
         raise ParameterInvalid("digits", "rounds a value up to 10^20, which is too large; use more digits") from None
-
-
-def _rounded(values: pl.Series, digits: int) -> pl.Series:
-    # Polars' own rounding to significant digits does not always round half to even.
-    numbers = values.to_physical()
-    sizes = numbers.abs().cast(pl.String).str.len_bytes().cast(pl.Int64)
-    units = _POWERS.gather((sizes - digits).clip(0))
-    return pl.DataFrame({"number": numbers, "unit": units}).select(_ROUNDED.alias(values.name)).to_series()
-
-
-def _nearest() -> pl.Expr:
-    """The multiple of `unit` nearest to `number` (both times 10^18), or of two the even one."""
-    number, unit = pl.col("number").abs(), pl.col("unit")
-    kept, rest = number // unit, number % unit
-    # Twice the rest may exceed 128 bits.
-    is_half, is_above = rest == unit - rest, rest > unit - rest
-    nearest = (kept + (is_above | (is_half & (kept % 2 == 1))).cast(pl.Int128)) * unit
-    return from_units(nearest * pl.col("number").sign())
-
-
-# Built once, because building expressions is slow.
-_ROUNDED = _nearest()
-_POWERS = pl.Series([10**power for power in range(38)], dtype=pl.Int128)
 
 
 @dataclass(frozen=True, slots=True)
