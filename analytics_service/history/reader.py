@@ -60,28 +60,24 @@ class HistoryReader:
         """Segments for the buckets of these series between `begins` (unix s, ascending), before `end`, with all columns
         or at least last values.
 
-        Memory answers without a query, unless the page ends within a closed rollup, or is the first page after a
-        snapshot. If memory lacks a month, or if buckets are shorter than 15 minutes or wider than two days, one query
-        reads the store, at a cost proportional to the buckets. The month is then loaded in the background. Raises
+        Memory answers without a query, unless the page is the first one after a snapshot. If memory lacks a month, if
+        buckets are shorter than 15 minutes or wider than two days, or if the page ends within a closed rollup, one
+        query reads the store, at a cost proportional to the buckets. The month is then loaded in the background. Raises
         Superseded if the history was rewritten since its head.
         """
         if not begins or end <= max(begins[0], pinned.first) or not pinned.series.keys() >= {*ids}:
             return []
         end = min(begins[-1], end)
-        months = _months(max(begins[0], pinned.first), end) if self._memory.limit and _suits(begins) else []
+        ends_in_rollup = end % FIFTEEN_MINUTES and end < floor_to_width(pinned.newest + 1, FIFTEEN_MINUTES)
+        suits = self._memory.limit and _suits(begins) and not ends_in_rollup
+        months = _months(max(begins[0], pinned.first), end) if suits else []
         segments = self._memory.find(pinned, months)
         if not months or len(segments) < len(months):
             segment = pinned.segment(ids, begins, end, all_columns=all_columns)
             # Queued after the query, so that this page does not wait for the load.
             self._memory.load(pinned, [month for month in months if month not in segments], len(segments))
             return [SegmentRange(segment, segment.begin, end)]
-        parts = self._joined(pinned, segments, end)
-        start = floor_to_width(end, FIFTEEN_MINUTES)
-        if start < end and parts[-1].segment.cuts(end):
-            segment = pinned.segment(pinned.ids, [start], end)
-            parts = [replace(part, end=min(part.end, start)) for part in parts if part.start < start]
-            parts.append(SegmentRange(segment, start, end))
-        return parts
+        return self._joined(pinned, segments, end)
 
     def last_instant(self, pinned: PinnedHistory, second: int) -> int | None:
         """Unix second of the history's last observation at or before `second`; None before the first. Cost and errors

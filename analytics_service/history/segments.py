@@ -100,17 +100,6 @@ class Segment:
     def bases(self, ids: Sequence[str]) -> list[int]:
         return [self.indices[asset_id] * _SERIES for asset_id in ids]
 
-    @cached_property
-    def _several(self) -> tuple[pl.Series, pl.Series]:
-        """Seconds of the first and the last observation of rows with several observations."""
-        rows = self.rows.filter(pl.col("first_at") < (pl.col("key") & _SECOND))
-        return rows["first_at"], (rows["key"] & _SECOND).cast(pl.UInt32)
-
-    def cuts(self, instant: int) -> bool:
-        """Whether a row has observations both before a unix second and from it on."""
-        first, last = self._several
-        return bool(((first < instant) & (last >= instant)).any())
-
 
 @dataclass(frozen=True, slots=True)
 class SegmentRange:

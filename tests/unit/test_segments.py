@@ -162,8 +162,3 @@ def test_without_frames_nothing_was_observed() -> None:
         names = ["o", "h", "l", "c"] if agg is Aggregate.OHLC else ["v"]
         assert [{name: point[name] for name in names} for point in own] == [dict.fromkeys(names)] * 2
     assert last_values([], ["a", "b"], [5])["second"].to_list() == [-1, -1]
-
-
-def test_an_instant_cuts_a_row_with_observations_on_both_sides() -> None:
-    frame = frame_of({"a": [(5, Decimal(1)), (8, Decimal(2))], "b": [(6, Decimal(3))]}, 0, 20, [10])
-    assert [frame.cuts(instant) for instant in (5, 6, 8, 9)] == [False, True, True, False]
