@@ -101,6 +101,13 @@ def test_pages_that_memory_has_need_no_query(reading: Reading, store: Store) -> 
     assert reading.queries() == queries
 
 
+def test_a_page_may_end_between_the_observations_of_a_closed_rollup(reading: Reading, store: Store) -> None:
+    head = written(store, history((-2 * HOUR, 1), (-HOUR + 5, 2), (-HOUR + 300, 3), (10, 4)))
+    reading.warm(head)
+    assert reading.hours(head, NOON - HOUR + 299) == ["1", "2", None]
+    assert reading.hours(head, NOON - HOUR + 300) == ["1", "3", None]
+
+
 def test_a_new_head_costs_one_query_for_what_has_no_month_yet(reading: Reading, store: Store) -> None:
     reading.warm(written(store, history((-2 * HOUR, 1), (-HOUR + 5, 2), (10, 3))))
     head = written(store, history((HOUR + 1, 5)))
