@@ -18,7 +18,7 @@ from analytics_service.errors import OutOfRange, UserError
 from analytics_service.importing.asset_names import AssetNames
 from analytics_service.importing.assets import listed_assets, registered_assets
 from analytics_service.importing.event_rows import EventReader, EventRow, Fault, open_events, storable
-from analytics_service.importing.publication import files_number, names_of, resumable
+from analytics_service.importing.publication import names_of, resumable
 from analytics_service.market.assets import Asset
 from analytics_service.market.decimals import usd_value
 from analytics_service.market.event_changes import (
@@ -180,7 +180,7 @@ def _publish(store: Store, loaded: LoadedEvents) -> None:
         changes = compare_events(events, read_stored_events(store, events), EventOrigin.FILE)
         sums, definitions = _sums(store, changes, first), changed_assets(store, loaded.new)
         commit = LedgerRow(
-            DATASET, last, "import", first, last, len(events), names_of(files), version, files_id=files_number(files)
+            DATASET, last, "import", first, last, len(events), names_of(files), version, import_id=version
         )
         for table, rows in {OBSERVATIONS: sums.added, EVENTS: changes_frame(changes), ASSETS: definitions}.items():
             staged.insert(table, with_version(rows, version))

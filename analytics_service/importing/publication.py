@@ -4,12 +4,9 @@ An interrupted import leaves only rows of its own version. The next import has a
 without the interruption. All batches have one version, so they can be written in any order and repeatedly.
 """
 
-import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -38,12 +35,6 @@ def names_of(files: Sequence[Path]) -> str:
     return ", ".join(path.name for path in files)
 
 
-def files_number(files: Sequence[Path]) -> int:
-    """A 64-bit number that identifies a set of files by path."""
-    paths = b"\0".join(sorted(os.fsencode(path.resolve()) for path in files))
-    return int.from_bytes(hashlib.sha256(paths).digest()[:8])
-
-
 @contextmanager
 def resumable() -> Iterator[None]:
     """Adds to StoreUnavailable how to continue the import."""
@@ -66,7 +57,7 @@ def publish(store: Store, loaded: Loaded, reporter: Reporter) -> None:
         _write(history, staged, loaded.rows, reporter)
         staged.insert(ASSETS, with_version(changed_assets(store, loaded.new), version))
         require_monotonic(store, history, loaded.rows)
-        rewrite.publish(store, staged, [_with_replaced(store, _ledger_row(loaded, version))])
+        rewrite.publish(store, staged, [_ledger_row(loaded, version)])
 
 
 def _ledger_row(loaded: Loaded, version: int) -> ledger.LedgerRow:
@@ -75,17 +66,8 @@ def _ledger_row(loaded: Loaded, version: int) -> ledger.LedgerRow:
     first, last = loaded.span
     # Snapshots of a dataset with tables have more than values.
     at = ledger.VALUES_ONLY if TABLES[history.dataset] else last
-    # The commit's version distinguishes imported cumulative values from sums of events, so its row must stay.
-    files = version if history.cumulative else files_number(paths)
-    count = loaded.rows.height
-    return ledger.LedgerRow(history.dataset, at, "import", first, last, count, names_of(paths), version, files_id=files)
-
-
-def _with_replaced(store: Store, commit: ledger.LedgerRow) -> ledger.LedgerRow:
-    """The commit, starting no later than the commit of the same files that it replaces: the ledger must cover every
-    imported moment."""
-    starts = store.query("find_import_start", dataset=commit.dataset, at=commit.at, files_id=commit.files_id)
-    return replace(commit, first_observed_at=min([commit.first_observed_at, *starts["first_observed_at"]]))
+    count, source = loaded.rows.height, names_of(paths)
+    return ledger.LedgerRow(history.dataset, at, "import", first, last, count, source, version, import_id=version)
 
 
 def _write(history: History, staged: Staging, rows: pl.DataFrame, reporter: Reporter) -> None:

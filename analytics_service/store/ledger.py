@@ -33,7 +33,7 @@ _SCHEMA: dict[str, type[pl.DataType] | pl.DataType] = {
     "source": pl.String,
     "version": pl.UInt64,
     "simulated": pl.Boolean,
-    "files_id": pl.UInt64,
+    "import_id": pl.UInt64,
     "reported_histories": pl.List(pl.String),
     "complete_until": pl.UInt32,
     "tables": pl.List(pl.String),
@@ -66,10 +66,9 @@ class LedgerRow:
 
     `at` is the snapshot's instant; for an import its newest observation, or VALUES_ONLY. `source` is the spec of a
     source, or the names of imported files. `version` is the start of the commit in unix nanoseconds by ClickHouse's
-    clock. `files_id` identifies the files of an import: a later import of these files that ends at the same instant
-    replaces the row. `reported_histories` are histories of loans whose values the source reported. The source has all
-    events up to `complete_until`, 0 if it does not say. Each of `tables` has as many rows of the commit as
-    `table_rows`.
+    clock. `import_id` is the version of an import or a correction, whose row no other replaces; 0 for jobs.
+    `reported_histories` are histories of loans whose values the source reported. The source has all events up to
+    `complete_until`, 0 if it does not say. Each of `tables` has as many rows of the commit as `table_rows`.
     """
 
     dataset: str
@@ -81,7 +80,7 @@ class LedgerRow:
     source: str
     version: int
     simulated: bool = False
-    files_id: int = 0
+    import_id: int = 0
     reported_histories: Sequence[str] = ()
     complete_until: int = 0
     tables: Sequence[str] = ()

@@ -193,7 +193,7 @@ class Staging:
         without = [run.version for run in self._forgotten]
         origin = self._store.query("find_newest_origin", dataset=self.dataset, without=without)
         source, simulated = origin.row(0) if origin.height else ("", False)
-        own = {"source": source, "simulated": simulated, "version": self.version, "files_id": self.version}
+        own = {"source": source, "simulated": simulated, "version": self.version, "import_id": self.version}
         return LedgerRow(self.dataset, VALUES_ONLY, CORRECTION, first, last, added, **own)
 
     def _imports_since(self, since: int) -> list[LedgerRow]:

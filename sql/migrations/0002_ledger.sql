@@ -10,7 +10,7 @@ CREATE TABLE IF NOT EXISTS snapshot{on_cluster}
     rows UInt64 COMMENT 'Number of rows written',
     source String COMMENT 'Origin of the rows: the source of the jobs, or the names of the imported files',
     simulated Bool COMMENT 'Whether the rows are simulated',
-    files_id UInt64 COMMENT 'Number that identifies the paths of the imported files. 0 for jobs and backfills',
+    import_id UInt64 COMMENT 'The version of an import or a correction. 0 for jobs and backfills',
     reported_histories Array(LowCardinality(String)) COMMENT 'Histories of loans whose values the source reported for the snapshot. The others are sums of events',
     complete_until DateTime('UTC') COMMENT 'Instant up to which the source had all events of loans. 1970 if it did not say',
     tables Array(LowCardinality(String)) COMMENT 'Tables of snapshots in which the commit has rows',
@@ -20,7 +20,7 @@ CREATE TABLE IF NOT EXISTS snapshot{on_cluster}
 )
 ENGINE = {replicated}ReplacingMergeTree({copied, }version)
 PARTITION BY toYear(at)
-ORDER BY (dataset, at, kind, files_id)
+ORDER BY (dataset, at, kind, import_id)
 -- A lookup of a position needs a few instants of years, and should not read thousands of rows for each.
 SETTINGS index_granularity = 256
 COMMENT 'Ledger of complete commits. Rows of snapshot tables count only if this table lists their observed_at (as at) and version';

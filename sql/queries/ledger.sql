@@ -270,22 +270,12 @@ SETTINGS max_threads = 1
 -- The number of a dataset's commits with versions in (after, max_version], and their oldest observation. Ledger rows
 -- that show definitions bring none.
 SELECT
-    uniqExact(at, kind, files_id, version) AS runs,
+    uniqExact(at, kind, import_id, version) AS runs,
     min(if(kind = 'assets', last_observed_at, first_observed_at)) AS first_observed_at
 FROM snapshot
 WHERE dataset = {dataset:String}
   AND version > {after:UInt64}
   AND version <= {max_version:UInt64}
-
--- name: find_import_start
--- The start of an import of these files that ended with an observation, if any.
-SELECT min(first_observed_at) AS first_observed_at
-FROM snapshot
-WHERE dataset = {dataset:String}
-  AND at = toDateTime({at:UInt32}, 'UTC')
-  AND kind = 'import'
-  AND files_id = {files_id:UInt64}
-HAVING count() > 0
 
 -- name: list_overlapping_imports
 -- The imports of a dataset, from before a rewrite, that may have observations at or after a second.

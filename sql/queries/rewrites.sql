@@ -224,10 +224,10 @@ SETTINGS lightweight_deletes_sync = 2, mutations_execute_subqueries_on_initiator
 -- name: delete_runs
 -- Deletes the ledger rows that a rewrite removes, but not the rows that replace them.
 DELETE FROM snapshot
-WHERE (dataset, at, concat('-', kind), files_id) IN (SELECT dataset, at, kind, files_id FROM {staged})
+WHERE (dataset, at, concat('-', kind), import_id) IN (SELECT dataset, at, kind, import_id FROM {staged})
   AND version < {version}
-  AND (dataset, at, kind, files_id, version, first_observed_at, last_observed_at, rows) NOT IN
-    (SELECT dataset, at, kind, files_id, version, first_observed_at, last_observed_at, rows FROM {staged} FINAL)
+  AND (dataset, at, kind, import_id, version, first_observed_at, last_observed_at, rows) NOT IN
+    (SELECT dataset, at, kind, import_id, version, first_observed_at, last_observed_at, rows FROM {staged} FINAL)
 SETTINGS lightweight_deletes_sync = 2
 
 -- name: read_mutation_state

@@ -106,12 +106,12 @@ CONTENTS = {
     "prices": "SELECT asset_id, observed_at, value_exact FROM price ORDER BY ALL",
     "rollups": ROLLUPS.format(history="price"),
     "assets": "SELECT * EXCEPT version FROM asset_definition FINAL ORDER BY ALL",
-    "ledger": "SELECT * EXCEPT version FROM snapshot FINAL ORDER BY ALL",
+    "ledger": "SELECT DISTINCT * EXCEPT (version, import_id) FROM snapshot FINAL ORDER BY ALL",
 }
 
 
 def contents(settings: Settings) -> dict[str, list[tuple[object, ...]]]:
-    """All values of all tables except versions, which are instants of writing."""
+    """All values of all tables except versions, which are instants of writing. Imports of the same are one."""
     return {name: query(settings, sql) for name, sql in CONTENTS.items()}
 
 

@@ -62,7 +62,7 @@ def test_the_ledger_describes_what_the_run_wrote() -> None:
         "rows": 2,
         "source": "simulated:1",
         "simulated": True,
-        "files_id": 0,
+        "import_id": 0,
         "reported_histories": [],
         "complete_until": 0,
         "tables": [],
