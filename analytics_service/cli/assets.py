@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from analytics_service.cli.context import filled_store, load_settings, waiting_for_store
+from analytics_service.cli.context import load_settings, open_store, waiting_for_store
 from analytics_service.cli.options import TIMES, data_dir_option, time_option
 from analytics_service.clickhouse.connection import Store
 from analytics_service.errors import EntityNotFound, ParameterInvalid, UserError
@@ -34,9 +34,8 @@ def assets() -> None:
 @click.argument("asset", metavar="ASSET")
 @time_option(Edge.AT, "Last instant of the asset.  [default: when its source last listed it, else its last value]")
 @click.option("--undo", is_flag=True, help="Remove the end of the asset.")
-@click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @data_dir_option
-def assets_end(asset: str, at: datetime | None, undo: bool, dry_run: bool, **overrides: Any) -> None:
+def assets_end(asset: str, at: datetime | None, undo: bool, **overrides: Any) -> None:
     """End an asset that no source lists any more.
 
     Its histories have no values after its end, and it leaves current lists and sums. A source's asset ends by itself
@@ -47,29 +46,21 @@ def assets_end(asset: str, at: datetime | None, undo: bool, dry_run: bool, **ove
     """
     if undo and at:
         raise click.UsageError("--undo removes the end, so --at cannot be used with it.")
-    with filled_store(waiting_for_store(load_settings(**overrides)), dry_run=dry_run) as store:
-        stored = find(store, asset)
+    with open_store(waiting_for_store(load_settings(**overrides))) as store:
+        stored = _find(store, asset)
         changed = _without_end(stored) if undo else _with_end(store, stored, at)
-        write_or_show(store, changed, "end", dry_run=dry_run)
+        write_definitions(store, present_frame(store, [changed]), "end")
     until = f"has no values after {format_instant(changed.ended_at)}" if changed.ended_at else "has not ended"
     click.echo(f"{asset_label(changed)} {until}.")
 
 
-def find(store: Store, name: str) -> Asset:
+def _find(store: Store, name: str) -> Asset:
     """The asset with this id or symbol. UserError if there is none, or several."""
     stored = read_assets(store)
     try:
         return stored[resolve_id(name, stored, "ASSET")]
     except (EntityNotFound, ParameterInvalid) as error:
         raise UserError(f"{error} The view `all_assets` lists them.") from None
-
-
-def write_or_show(store: Store, changed: Asset, what: str, *, dry_run: bool) -> None:
-    """Write a changed definition, unless this is a dry run."""
-    if dry_run:
-        click.echo("Dry run: nothing was written. The result would be:")
-    else:
-        write_definitions(store, present_frame(store, [changed]), what)
 
 
 def asset_label(asset: Asset) -> str:
