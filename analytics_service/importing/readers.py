@@ -18,7 +18,6 @@ import polars as pl
 from analytics_service.errors import UserError
 from analytics_service.importing.files import open_file_to_read, size_of, unpack
 
-_POINT, _CANDLE = ("v",), ("o", "h", "l", "c", "n")
 RECIPES = "`analytics-service example recipes`"
 # Bytes of text in a batch, and the limit of a line.
 _BLOCK = 8 * 2**20
@@ -32,30 +31,6 @@ _ARROW_STREAM = b"\xff\xff\xff\xff"
 _MAX_WHOLE = 2**53
 _SHOWN = 60
 Batches = Iterator[tuple[pl.DataFrame, int]]
-
-
-def page_records(document: Any) -> list[dict[str, Any]] | None:
-    """The points of a page in the format json or columns, with t, asset_id, symbol and values. None for other JSON."""
-    data = document.get("data") if isinstance(document, dict) else None
-    if not isinstance(data, dict) or not data.keys() & {"series", "points", "t"}:
-        return None
-    try:
-        return [record for series in data.get("series", [data]) for record in _records(data, series)]
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return None
-
-
-def _records(page: Mapping[str, Any], series: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    asset = series.get("asset", "")
-    named = {"asset_id": asset["id"] if isinstance(asset, dict) else asset, "symbol": series.get("symbol", "")}
-    points: Sequence[Mapping[str, Any]] = series.get("points", ())
-    if "points" not in series:
-        names = _CANDLE if "o" in series else _POINT
-        columns = [page["t"], *(series[name] for name in names)]
-        points = [dict(zip(("t", *names), row, strict=True)) for row in zip(*columns, strict=True)]
-    for point in points:
-        values = {name: point[name] for name in (_CANDLE if "o" in point else _POINT)}
-        yield {"t": point["t"], **named, **values}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +184,9 @@ class _Csv:
 
 
 def _json_table(path: Path, size: int) -> SourceTable:
-    """An object a line, or a JSON array or page of this service, which is read at once."""
+    """An object a line, or a JSON array, which is read at once."""
     line, _, _ = next(block for block, _ in _blocks(path)).lstrip().partition(b"\n")
-    first = _parsed(line)
-    if isinstance(first, dict) and not page_records(first):
+    if isinstance(_parsed(line), dict):
         records = _line_records(path)
         columns = _names(next(records)[0].values())
         return SourceTable(path, columns, size, "line", partial(_record_batches, partial(_line_records, path)))
@@ -220,8 +194,7 @@ def _json_table(path: Path, size: int) -> SourceTable:
         content = stream.read(_MAX_DOCUMENT + 1).removeprefix(_BOM)
     if len(content) > _MAX_DOCUMENT:
         raise _other_layout(path, None, "is a single JSON value that is too large; write one object a line")
-    document = _parsed(content)
-    rows = page_records(document) or document
+    rows = _parsed(content)
     if not isinstance(rows, list):
         raise _other_layout(path, None, "is neither an object a line nor an array of flat objects")
     numbered = dict(enumerate(rows, start=1))

@@ -25,7 +25,7 @@ from tests.integration.imports import Progress
 from tests.integration.routes import NOON, Client, client_of
 from tests.stored import write_assets
 
-SUFFIXES = {"json": "json", "columns": "json", "csv": "csv", "arrow": "arrows", "parquet": "parquet"}
+SUFFIXES = {"csv": "csv", "arrow": "arrows", "parquet": "parquet"}
 PAGE = f"start={NOON - 2 * 3600}&end={NOON + 3599}&period=h&limit=3"
 # A history of each kind: of values of assets, and of sums of assets and in total.
 KINDS = [history for history in HISTORIES if history.name in ("price", "loans_originated")]

@@ -92,8 +92,6 @@ def one(id: str, time: str, stored: str, **options: Any) -> Any:
         case("an own page", "t,time,asset_id,symbol,v\n1704067200,2024-01-01T00:00:00Z,native;A,A,1\n1704070800,,native;A,A,\n", [("A", "2024-01-01 00:59:59", "1")]),
         # Days of New York as the service writes them around the day of 23 hours: no bucket reaches into the next.
         case("own days", "t,v\n1709960400,1\n1710046800,2\n1710129600,3\n", [("", "2024-03-10 03:59:59", "1"), ("", "2024-03-11 03:59:59", "2"), ("", "2024-03-12 02:59:59", "3")], history=histories.NET_TVL),
-        case("an own page of JSON", '{"data": {"series": [{"asset": {"id": "native;A"}, "symbol": "A", "points": [{"t": 1704067200, "v": "1"}, {"t": 1704067260, "v": null}]}]}}', [("A", "2024-01-01 00:00:59", "1")]),
-        case("an own page in columns", '{"data": {"t": [1704067200, 1704067260], "series": [{"asset": "native;A", "symbol": "A", "v": ["1", "2"]}]}}', [("A", "2024-01-01 00:00:59", "1"), ("A", "2024-01-01 00:01:59", "2")]),
         case("an own view", "asset_id,symbol,observed_at,apr,value_exact\nnative;A,A,2024-01-01 00:00:00,1.1,1.100000000000000001\n", [("A", "2024-01-01 00:00:00", "1.100000000000000001")], history=histories.LEND_RATES),
         case("own totals", "history,observed_at,usd\ntvl,2024-01-01 00:00:00,5\nnet_tvl,2024-01-01 00:00:00,4\n", [("", "2024-01-01 00:00:00", "4")], history=histories.NET_TVL),
     ],
