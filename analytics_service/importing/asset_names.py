@@ -8,7 +8,6 @@ from typing import NamedTuple
 from analytics_service.importing.assets import asset_fault
 from analytics_service.importing.column_mapping import base_currency, pair_fault
 from analytics_service.market.assets import Asset, AssetFinder, AssetGroup, split_id, unknown_asset
-from analytics_service.market.sums import TOTAL
 
 _ADDRESS = re.compile(r"0[xX][0-9a-fA-F]{40}")
 # Number of unknown names for which similar symbols are suggested, which compares all symbols.
@@ -17,14 +16,14 @@ _REMEDY = "add it with --new-assets, or describe it with --assets"
 
 
 class ResolvedName(NamedTuple):
-    """The code of the asset that a name stands for, or the fault of the name."""
+    """The id of the asset that a name stands for, or the fault of the name."""
 
-    code: int | None
+    asset_id: str | None
     fault: str = ""
 
 
 class AssetNames:
-    """The assets that names stand for. Each has a code, in the order of first use.
+    """The assets that names stand for.
 
     `listed` are the assets of the assets file, whose symbols take precedence over the store's `registered` assets.
     With `add_new`, an unknown name makes the asset `native;<symbol>`, or the asset of its id or address. With `pairs`,
@@ -40,12 +39,9 @@ class AssetNames:
         pairs: bool = False,
         cure: str = _REMEDY,
     ) -> None:
-        self.ids: list[str] = []
-        """The ids by code."""
         self.new: dict[str, Asset] = {}
         """The assets that were made, by id."""
         self._add_new, self._pairs, self._cure = add_new, pairs, cure
-        self._codes: dict[str, int] = {}
         self._named: dict[tuple[str, str], ResolvedName] = {}
         self._assets = AssetFinder(registered, preferred=listed, spelled=True)
         self._unknown = 0
@@ -54,29 +50,15 @@ class AssetNames:
         """Resolve a name; `symbol` is the symbol beside an id."""
         key = name, symbol
         if key not in self._named:
-            resolved = self._resolved(name.strip(), symbol.strip())
-            self._named[key] = ResolvedName(self.code_of(resolved)) if isinstance(resolved, str) else resolved
+            self._named[key] = self._resolved(name.strip(), symbol.strip())
         return self._named[key]
 
-    def code_of(self, asset_id: str) -> int:
-        """The code of an asset id; the empty id is the sum over all assets."""
-        if asset_id not in self._codes:
-            self._codes[asset_id] = len(self.ids)
-            self.ids.append(asset_id)
-        return self._codes[asset_id]
-
-    @property
-    def total(self) -> int:
-        """The code of the sum over all assets."""
-        return self.code_of(TOTAL)
-
-    def _resolved(self, name: str, symbol: str) -> str | ResolvedName:
-        """The id of the asset, or the fault of the name."""
+    def _resolved(self, name: str, symbol: str) -> ResolvedName:
         if not name:
             return ResolvedName(None, "is empty; name the asset")
         ids = self._assets.ids(name)
         if len(ids) == 1:
-            return ids[0]
+            return ResolvedName(ids[0])
         if ids:
             return ResolvedName(None, f"is the symbol of several assets; write an id: {', '.join(sorted(ids))}")
         if self._pairs and (base := base_currency(name)):
@@ -89,7 +71,7 @@ class AssetNames:
             return ResolvedName(None, f"is an unknown asset{f' (did you mean {near}?)' if near else ''}; {self._cure}")
         return self._made(name, symbol)
 
-    def _made(self, name: str, symbol: str) -> str | ResolvedName:
+    def _made(self, name: str, symbol: str) -> ResolvedName:
         """Add an asset with a name and perhaps a symbol, without decimals."""
         try:
             split_id(name)
@@ -102,4 +84,4 @@ class AssetNames:
             return ResolvedName(None, f"cannot be an asset: {fault}")
         self.new[asset.id] = replace(asset, name=symbol, symbol=symbol, symbol_denom="")
         self._assets.add(self.new[asset.id])
-        return asset.id
+        return ResolvedName(asset.id)

@@ -148,10 +148,10 @@ class EventReader:
 
     def _asset(self, row: Mapping[str, str]) -> Asset:
         column = _first(row, "asset_id", "symbol")
-        code, fault = self.names.named(row[column])
-        if code is None:
+        asset_id, fault = self.names.named(row[column])
+        if asset_id is None:
             raise Fault(column, row[column], fault)
-        return self.assets[self.names.ids[code]]
+        return self.assets[asset_id]
 
 
 def _text(name: str) -> pl.Expr:

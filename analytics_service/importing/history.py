@@ -76,7 +76,7 @@ def load_history(store: Store | None, request: HistoryRequest, at: datetime, rep
         _set_timestamps(file)
     if not any(block.height for file in files for block in file.good):
         _refuse_nothing(files)
-    rows, conflict = merge_rows(_with_ids(files, names.ids), last_wins=request.last_wins)
+    rows, conflict = merge_rows(_blocks(files), last_wins=request.last_wins)
     if conflict is not None:
         raise _conflict_error(files, conflict)
     _require_not_ended(rows, registered)
@@ -121,14 +121,12 @@ def _set_timestamps(file: ReadFile) -> None:
         file.good[number] = (candle_rows(rows) if is_candles else rows).drop("begin", strict=False)
 
 
-def _with_ids(files: Sequence[ReadFile], ids: Sequence[str]) -> list[pl.DataFrame]:
-    """The rows of files, with asset ids in place of codes, and the number of the file."""
-    dtype, codes = pl.Enum(sorted(ids)), pl.Series(range(len(ids)), dtype=pl.UInt32)
-    named = pl.col("asset").replace_strict(codes, pl.Series(ids, dtype=dtype), return_dtype=dtype)
+def _blocks(files: Sequence[ReadFile]) -> list[pl.DataFrame]:
+    """The rows of files, with the number of the file."""
     blocks = []
     for number, file in enumerate(files):
         while file.good:
-            blocks.append(file.good.pop(0).with_columns(named, pl.lit(number, pl.UInt16).alias("file")))
+            blocks.append(file.good.pop(0).with_columns(pl.lit(number, pl.UInt16).alias("file")))
     return blocks
 
 

@@ -26,12 +26,15 @@ from analytics_service.importing.numbers import (
 from analytics_service.importing.readers import SourceTable, open_table
 from analytics_service.importing.time_parsing import TimeRules, TimeStyle, last_second, parse_times, time_fault
 from analytics_service.importing.timestamps import Timestamps
+from analytics_service.market.sums import TOTAL
 from analytics_service.store.datasets.histories import History
 
 SHOWN = 5
 """How many rejected rows of a file a report shows."""
 # The column of assets in a wide file.
 _WIDE = "the names of columns"
+# Ids of assets take four bytes in each row.
+_ASSET = pl.Categorical()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class HistoryRequest:
 class ReadFile:
     """A file whose rows are read.
 
-    `good` has valid rows with asset code, observed_at, values and line; `begin` and `tick` if needed. `read`, `empty`
+    `good` has valid rows with asset, observed_at, values and line; `begin` and `tick` if needed. `read`, `empty`
     and `rejected` count rows, `rejections` describe the first rejected rows. `style` is the style of its times, `same`
     the value of each column that must name one asset, `buckets` the starts of a page's buckets.
     """
@@ -103,7 +106,7 @@ def read_rows(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> None:
         rows = rows.unpivot(mapping.wide, index=["line", mapping.time], variable_name=_WIDE, value_name=WIDE_VALUE)
     parsed = parse_times(rows[mapping.time], file.times).with_columns(
         rows["line"],
-        _codes(file, rows, names).alias("asset"),
+        _asset_ids(file, rows, names).alias("asset"),
         *(parse_values(rows[column], file.values).alias(name) for name, column in mapping.values.items()),
     )
     if mapping.page:
@@ -118,29 +121,28 @@ def read_rows(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> None:
         parsed = parsed.filter(is_good)
     others = ["begin"] if request.stamps.stamp or mapping.page or request.choice.candles else []
     others += ["tick"] if (parsed["tick"] != 0).any() else []
-    seconds = [pl.col(name).cast(pl.UInt32) for name in ("asset", *others)]
+    seconds = [pl.col(name).cast(pl.UInt32) for name in others]
     file.good.append(
-        parsed.select(*seconds, pl.col("second").cast(pl.UInt32).alias("observed_at"), *mapping.values, "line")
+        parsed.select("asset", *seconds, pl.col("second").cast(pl.UInt32).alias("observed_at"), *mapping.values, "line")
     )
 
 
-def _codes(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> pl.Series | pl.Expr:
-    """The asset code of each row; null for an unknown name. UserError if the name for all rows is unknown."""
+def _asset_ids(file: ReadFile, rows: pl.DataFrame, names: AssetNames) -> pl.Series | pl.Expr:
+    """The asset id of each row; null for an unknown name. UserError if the name for all rows is unknown."""
     mapping = file.mapping
     column = _WIDE if mapping.wide else mapping.asset
     if column is None:
-        code, fault = (names.total, "") if mapping.named is None else names.named(mapping.named)
+        asset_id, fault = (TOTAL, "") if mapping.named is None else names.named(mapping.named)
         if fault:
             raise file.table.refused(None, None, mapping.named, fault)
-        return pl.lit(code, pl.UInt32)
+        return pl.lit(asset_id).cast(_ASSET)
     keys = [column, mapping.symbol] if mapping.symbol else [column]
     distinct = rows.select(pl.col(keys).fill_null("")).unique(subset=[column], maintain_order=True)
-    codes = [
-        names.total if mapping.own and not name.strip() else names.named(name, *symbol).code
+    ids = [
+        TOTAL if mapping.own and not name.strip() else names.named(name, *symbol).asset_id
         for name, *symbol in distinct.iter_rows()
     ]
-    codes_of = pl.Series(codes, dtype=pl.UInt32)
-    return rows[column].fill_null("").replace_strict(distinct[column], codes_of, return_dtype=pl.UInt32)
+    return rows[column].fill_null("").replace_strict(distinct[column], pl.Series(ids, dtype=_ASSET))
 
 
 def _checks(file: ReadFile) -> list[tuple[pl.Expr, str, str]]:

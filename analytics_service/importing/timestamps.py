@@ -43,7 +43,7 @@ def least_interval(rows: pl.DataFrame, zone: str) -> str | None:
     """The least distance between times `begin` of an `asset`, by the zone's clock; None if all are equal. Months are
     calendar intervals, so that no value counts before its month is over."""
     walls = walls_of(rows["begin"], zone).dt.epoch("s")
-    keys = pl.DataFrame({"key": rows["asset"].cast(pl.Int64) * 2**33 + walls}).unique().sort("key")["key"]
+    keys = pl.DataFrame({"key": rows["asset"].to_physical().cast(pl.Int64) * 2**33 + walls}).unique().sort("key")["key"]
     same = keys // 2**33 == keys.shift(1) // 2**33
     least = keys.diff().filter(same & (keys.diff() > 0)).min()
     if not isinstance(least, int):

@@ -16,9 +16,8 @@ def asset(symbol: str, key: str, decimals: int = 18) -> Asset:
 UPPER, LOWER = asset("UP", "0xAB"), asset("LOW", "0xab")
 
 
-def ids_of(names: AssetNames, *addresses: str) -> list[str]:
-    codes = [names.named(f"token;{address}").code for address in addresses]
-    return [names.ids[code] for code in codes if code is not None]
+def ids_of(names: AssetNames, *texts: str) -> list[str | None]:
+    return [names.named(text).asset_id for text in texts]
 
 
 def known(*assets: Asset, add_new: bool = False) -> AssetNames:
@@ -42,21 +41,21 @@ def test_rows_describe_an_asset_by_its_first_spelling_unless_it_is_known(
     stored: list[Asset], addresses: list[str], ids: list[str], new: list[str]
 ) -> None:
     names = known(*stored, add_new=True)
-    assert (ids_of(names, *addresses), list(names.new)) == (ids, new)
+    named = ids_of(names, *(f"token;{address}" for address in addresses))
+    assert (named, list(names.new)) == (ids, new)
 
 
 def test_names_may_be_in_another_case_than_the_asset() -> None:
     names = known(UPPER, asset("A", "ab"))
-    codes = [names.named(name).code for name in ("token;0xAB", "token;0xab", "token;0Xab", "0xab", "up")]
-    assert codes == [names.code_of(UPPER.id)] * 5
+    assert ids_of(names, "token;0xAB", "token;0xab", "token;0Xab", "0xab", "up") == [UPPER.id] * 5
     assert all(names.named(name).fault for name in ("native;0xab", "token;AB"))
 
 
 def test_symbols_and_ids_keep_assets_apart_that_are_stored_in_two_cases() -> None:
     for stored in ((UPPER, LOWER), (LOWER, UPPER)):
         names = known(*stored)
-        assert [names.named(name).code for name in ("UP", "token;0xAB")] == [names.code_of(UPPER.id)] * 2
-        assert [names.named(name).code for name in ("LOW", "token;0xab")] == [names.code_of(LOWER.id)] * 2
+        assert ids_of(names, "UP", "token;0xAB") == [UPPER.id] * 2
+        assert ids_of(names, "LOW", "token;0xab") == [LOWER.id] * 2
 
 
 def test_a_symbol_in_a_file_means_the_assets_that_spell_it_so_before_others() -> None:
@@ -65,7 +64,7 @@ def test_a_symbol_in_a_file_means_the_assets_that_spell_it_so_before_others() ->
     with pytest.raises(ParameterInvalid, match=r"is the symbol of several assets; .*: token;a, token;b"):
         resolve_ids(["ATOM"], both)
     names = known(*both.values())
-    assert names.named("Atom").code == names.code_of("token;b")
+    assert ids_of(names, "Atom") == ["token;b"]
     assert names.named("Aton").fault.startswith("is an unknown asset (did you mean ATOM?); ")
 
 
