@@ -13,7 +13,6 @@ import polars as pl
 
 from analytics_service.clickhouse.columns import with_version
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.errors import ONCE
 from analytics_service.market.instants import DAY, from_unix, unix_second
 from analytics_service.market.kinds import FOREVER
 from analytics_service.sources.base import Source
@@ -37,7 +36,7 @@ from analytics_service.store.datasets.sums import SumChanges, changed_sums, summ
 from analytics_service.store.ledger import IMPORTED, Origin, last_covered_loans, read_head
 from jobs import loans, markets, positions
 from jobs.registry import Job
-from jobs.runner import collected, retry_overtaken
+from jobs.runner import IF_OVERTAKEN, collected
 from jobs.snapshot import Collect, JobContext
 
 # Recomputes the snapshots of a batch.
@@ -114,7 +113,7 @@ def replace_snapshots(job: Job, source: Source, store: Store, unit: BackfillUnit
         if changes.appended:
             commit(store, changes, Provenance(unit.provenance.kind, origin_of(source), "backfill"), base)
 
-    retry_overtaken(attempt, ONCE)
+    IF_OVERTAKEN(attempt)
 
 
 def _compare_events(source: Source, store: Store, unit: BackfillUnit) -> None:
@@ -146,7 +145,7 @@ def recompute(store: Store, unit: BackfillUnit) -> int:
     observations."""
     if unit.dataset == "loans":
         return _recompute_sums(store, unit.start)
-    return retry_overtaken(lambda: _recompute(store, unit), ONCE)
+    return IF_OVERTAKEN(lambda: _recompute(store, unit))
 
 
 def _recompute_sums(store: Store, first: int) -> int:

@@ -7,11 +7,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
-from typing import TypeVar
 
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.errors import ONCE, Retries
-from analytics_service.errors import SourceError, StoreUnavailable, UserError
+from analytics_service.clickhouse.errors import Retries
+from analytics_service.errors import AnalyticsError, SourceError, UserError
 from analytics_service.market.instants import multiples_between, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.sources.registry import origin_of
@@ -22,12 +21,8 @@ from jobs.snapshot import JobContext
 
 log = logging.getLogger(__name__)
 
-_T = TypeVar("_T")
-
-# Attempts to collect snapshots while other schedulers complete some of them, and the pause between attempts, after
-# which the other scheduler is usually done.
-_ATTEMPTS = 5
-_PAUSE_SECONDS = 0.5
+# Collects missing snapshots again while other schedulers complete some of them. After the pause they are usually done.
+IF_OVERTAKEN = Retries(3600, first_pause=0.5, longest_pause=0.5, errors=(Overtaken,))
 # Instants of a backfill that are collected and written together.
 _CHUNK = 500
 # Give up a backfill after this many consecutive failures of the source.
@@ -48,13 +43,13 @@ def take_snapshot(
     source: Source,
     store: Store,
     at: datetime,
-    retries: Retries = ONCE,
+    retries: Retries = IF_OVERTAKEN,
     *,
     rejections: Rejections | None = None,
 ) -> Outcome:
     """Take the job's snapshot of the instant's whole second, unless it is complete.
 
-    StoreUnavailable and SourceError are retried, and the last error is raised. `rejections` may be shared by snapshots.
+    The last error of `retries` is raised. `rejections` may be shared by snapshots.
     """
     context = JobContext(job.dataset, source, store, [at.replace(microsecond=0)], rejections=rejections or Rejections())
 
@@ -63,13 +58,12 @@ def take_snapshot(
 
     causes: set[str] = set()
 
-    def log_once(error: BaseException, _: float) -> None:
-        if str(error) not in causes:
+    def log_once(error: AnalyticsError) -> None:
+        if str(error) not in causes and not isinstance(error, Overtaken):
             log.warning("%s: %s Trying again.", job.name, error)
         causes.add(str(error))
 
-    policy = replace(retries, errors=(StoreUnavailable, SourceError), on_retry=log_once)
-    return policy(lambda: retry_overtaken(attempt, retries))
+    return replace(retries, on_retry=log_once)(attempt)
 
 
 def backfill(
@@ -92,7 +86,7 @@ def backfill(
         start, end = chunks.popleft()
         context = JobContext(job.dataset, source, store, instants[start:end], rejections=rejections)
         try:
-            while taken := retry_overtaken(partial(_take_batch, job, context, "backfill"), ONCE):
+            while taken := IF_OVERTAKEN(partial(_take_batch, job, context, "backfill")):
                 written, reported = written + taken, reported + taken
                 progress(taken)
             failures = 0
@@ -127,17 +121,6 @@ def instants_to_fill(start: datetime, end: datetime, interval: timedelta, *, at_
         )
     early = timedelta(seconds=at_ends)
     return [at - early for at in multiples_between(start + early, end + early, interval)]
-
-
-def retry_overtaken(act: Callable[[], _T], retries: Retries) -> _T:
-    """The result of taking snapshots. Missing snapshots are collected again if another process overtakes this one."""
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return act()
-        except Overtaken as overtaken:
-            log.debug("%s", overtaken)
-            retries.wait(_PAUSE_SECONDS)
-    return act()
 
 
 def _take_batch(job: Job, context: JobContext, kind: str) -> int:

@@ -16,7 +16,7 @@ from apscheduler.triggers.interval import IntervalTrigger
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.errors import ANY_FAILURE, Retries
 from analytics_service.config.settings import Settings
-from analytics_service.errors import AnalyticsError
+from analytics_service.errors import AnalyticsError, SourceError, StoreUnavailable
 from analytics_service.market.instants import DAY, EPOCH, MILLISECONDS, MINUTE, floor_to, format_instant, unix_second
 from analytics_service.sources.base import Source
 from analytics_service.store.job_runs import JobRun, record_job_run, scheduler_name
@@ -97,7 +97,7 @@ def build(
         seconds = job.interval(settings)
         first = floor_to(now, timedelta(seconds=seconds))
         report = JobRun(job.dataset, scheduler_name(), seconds, next_at=None)
-        retries = Retries(seconds, wait=stop.wait)
+        retries = Retries(seconds, errors=(StoreUnavailable, SourceError), wait=stop.wait)
         scheduler.add_job(
             ScheduledJob(job, source, store, retries, Rejections(last_logged), measure, report),
             IntervalTrigger(seconds=seconds, start_date=EPOCH, timezone=UTC),

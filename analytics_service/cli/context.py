@@ -34,7 +34,7 @@ _WHOLE_STORE_TIMEOUT = 600
 _UNTIL_CLICKHOUSE_ANSWERS = Retries(
     math.inf,
     longest_pause=5.0,
-    on_retry=lambda error, pause: log.warning("%s Trying again until it answers.", error),
+    on_retry=lambda error: log.warning("%s Trying again until it answers.", error),
 )
 
 _IMPORT_STOPPED = (

@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -13,7 +14,6 @@ from clickhouse_connect.driver.exceptions import (
     OperationalError,
 )
 from polars.exceptions import PanicException
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_exponential
 
 from analytics_service.clickhouse.client import cause_of, unreachable
 from analytics_service.errors import (
@@ -66,7 +66,7 @@ class Retries:
     """Calls a function until it succeeds, for at most `seconds`, then raises its last error. 0 means once.
 
     Only `errors` are retried. `wait` pauses, and returns true to give up, like `threading.Event.wait`. `on_retry` is
-    called before each pause with the error and the seconds of the pause.
+    called with the error before each pause.
     """
 
     seconds: float = 0.0
@@ -74,34 +74,22 @@ class Retries:
     longest_pause: float = 30.0
     errors: tuple[type[AnalyticsError], ...] = (StoreUnavailable,)
     wait: Callable[[float], bool | None] = field(default_factory=lambda: threading.Event().wait)
-    on_retry: Callable[[BaseException, float], None] = lambda error, pause: None
+    on_retry: Callable[[AnalyticsError], None] = lambda error: None
 
     def __call__(self, act: Callable[[], _T], /) -> _T:
-        failures: list[BaseException] = []
-
-        def before_pause(call: RetryCallState) -> None:
-            if call.outcome and (error := call.outcome.exception()):
-                failures.append(error)
-                self.on_retry(error, call.upcoming_sleep)
-
-        def pause(seconds: float) -> None:
-            if self.wait(seconds):
-                raise failures[-1]
-
-        retrying = Retrying(
-            retry=retry_if_exception_type(self.errors),
-            wait=wait_exponential(multiplier=self.first_pause, max=self.longest_pause),
-            stop=self._is_too_late,
-            before_sleep=before_pause,
-            sleep=pause,
-            reraise=True,
-        )
-        return retrying(act)
-
-    def _is_too_late(self, call: RetryCallState) -> bool:
-        """Whether the next attempt would begin too late. Pauses count in full, even if cut short."""
-        elapsed = max(call.seconds_since_start or 0.0, call.idle_for)
-        return elapsed + call.upcoming_sleep > self.seconds
+        begun, pause, paused = time.monotonic(), self.first_pause, 0.0
+        while True:
+            try:
+                return act()
+            except self.errors as error:
+                # Pauses count in full, even if cut short.
+                if max(time.monotonic() - begun, paused) + pause > self.seconds:
+                    raise
+                self.on_retry(error)
+                if self.wait(pause):
+                    raise
+            paused += pause
+            pause = min(2 * pause, self.longest_pause)
 
 
 # Calls without retrying.

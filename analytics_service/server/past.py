@@ -77,7 +77,7 @@ def fill_past(source: Source, store: Store, batches: Sequence[Batch], stop: thre
         math.inf,
         errors=(StoreUnavailable, CorrectionInProgress, WriteLockLost),
         wait=stop.wait,
-        on_retry=lambda error, pause: log.info("The past will be filled in later. %s", error),
+        on_retry=lambda error: log.info("The past will be filled in later. %s", error),
     )
     failed: set[str] = set()
     length = sum(len(instants) for _, instants in batches)

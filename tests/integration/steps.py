@@ -11,7 +11,6 @@ from pathlib import Path
 
 from analytics_service.admin.remove import Removal, remove
 from analytics_service.clickhouse.connection import Store
-from analytics_service.clickhouse.errors import ONCE
 from analytics_service.errors import UserError
 from analytics_service.market.instants import from_unix
 from analytics_service.sources.base import Source
@@ -22,7 +21,7 @@ from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.rewrite import write_definitions
 from jobs.recompute import DATASETS, day_by_day, plan, recompute, replace_snapshots
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, retry_overtaken, take_snapshot
+from jobs.runner import IF_OVERTAKEN, Outcome, backfill, take_snapshot
 from jobs.snapshot import JobContext
 from tests.doubles import Silent
 from tests.integration.imports import Progress, asked, import_files
@@ -84,7 +83,7 @@ class Ahead:
     second: int
 
     def __call__(self, store: Store) -> None:
-        retry_overtaken(partial(self._take, store), ONCE)
+        IF_OVERTAKEN(partial(self._take, store))
 
     def _take(self, store: Store) -> None:
         beginning = begin(store, self.name, 0, 1)

@@ -97,8 +97,9 @@ def test_a_run_is_retried_while_its_source_or_store_is_away(
         return len(waited) == 3
 
     left, waited = [*failures], list[float]()
+    retries = Retries(3600, errors=(SourceError, StoreUnavailable), wait=wait)
     with nullcontext() if len(pauses) == len(failures) else pytest.raises(type(failures[-1])):
-        assert take_snapshot(PRICES, Flaky("1"), FakeStore(), NOON, Retries(3600, wait=wait)) is Outcome.DONE
+        assert take_snapshot(PRICES, Flaky("1"), FakeStore(), NOON, retries) is Outcome.DONE
     assert waited == pauses
     # Once for each cause, whatever the number of attempts. What a source says has its instant.
     asked = {SourceError: "no It was asked for prices as of 2025-03-01T12:00:00Z.", StoreUnavailable: "no"}
