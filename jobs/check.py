@@ -17,7 +17,7 @@ from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.errors import SourceError, StoreUnavailable
-from analytics_service.market.assets import Asset, id_key, link_receipts, origins_of, parse_address
+from analytics_service.market.assets import Asset, id_key, parse_address
 from analytics_service.market.decimals import ONE
 from analytics_service.market.events import Event
 from analytics_service.market.instants import EPOCH, format_instant, from_unix, unix_second
@@ -25,7 +25,6 @@ from analytics_service.market.markets import NO_CONFIG, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.market.prices import Price
 from analytics_service.market.ptoken import STAND_IN, Arrangement, Ptoken
-from analytics_service.market.receipts import lends_of
 from analytics_service.market.validation import list_in_words, name_record, validate
 from analytics_service.sources.base import Source
 from analytics_service.sources.calls import OpenSource, read_whole
@@ -120,7 +119,6 @@ def check(source: Source, store: Store, plan: Plan) -> Iterator[Step]:
         yield from _ask("events", partial(first.events, *every))
     answers = {name: first.records(name, *(every if name == "events" else [plan.now])) for name in _RECORDS}
     yield from _identities(answers)
-    yield from _wallets(answers)
     yield from _prices({at: first.records("prices", at) for at in instants}, plan.now)
     # A source that counts its users itself does not have all positions.
     is_whole = "positions" not in lost and first.answers.get(("activity", (plan.now,))) == [None]
@@ -261,18 +259,6 @@ def _is_address(address: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _wallets(answers: Mapping[str, Sequence[Any]]) -> Iterator[Finding]:
-    """Finds receipt tokens that `lends` omits."""
-    origins = origins_of(link_receipts({asset.id: asset for asset in answers["assets"]}).values())
-    markets = {market.asset_id: market for market in answers["markets"]}
-    lends = ((position, lends_of(position, origins, lambda: markets)) for position in answers["positions"])
-    if missing := {lent.asset_id for position, every in lends for lent in every if lent not in position.lends}:
-        yield note(
-            "positions: lends omit receipt tokens in wallets or collateral, of assets "
-            f"{list_in_words(sorted(missing))}. They still count as lent."
-        )
 
 
 def _prices(quotes: Mapping[datetime, Sequence[Price]], now: datetime) -> Iterator[Finding]:

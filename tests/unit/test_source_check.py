@@ -159,7 +159,6 @@ def test_a_sound_source_is_asked_by_every_job_at_three_instants() -> None:
                 "warning: prices: not among the assets: native;ux.",
                 "warning: events: not among the assets: native;ux.",
                 "warning: events: invalid addresses, which nobody can request: alice.",
-                "note: positions: lends omit receipt tokens in wallets or collateral, of assets token;0xdac. They",
             ],
         ),
         (
