@@ -105,14 +105,9 @@ def pools_for(settings: Settings) -> Pools:
     http = connection_to(settings.data_dir.absolute()) if announced else Connection
     kinds = ((urllib3.HTTPConnectionPool, http), (urllib3.HTTPSConnectionPool, TlsConnection))
     manager.pool_classes_by_scheme = {
-        pool.scheme: type("Pool", (pool,), {"ConnectionCls": _patient(kind, settings)}) for pool, kind in kinds
+        pool.scheme: type("Pool", (pool,), {"ConnectionCls": kind}) for pool, kind in kinds
     }
     return manager
-
-
-def _patient(kind: type[Connection], settings: Settings) -> type[Connection]:
-    """Connections that may take as long to send as to receive: a busy server takes rows slowly."""
-    return type("Patient", (kind,), {"sending_seconds": settings.client_timeout})
 
 
 def _layout_of(client: Client, settings: Settings) -> Cluster:

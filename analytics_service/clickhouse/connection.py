@@ -3,7 +3,6 @@
 import io
 import logging
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
@@ -75,8 +74,6 @@ class Store:
         # Whether the thread's writes are checked later, at the end of a block.
         self._checked = threading.local()
         self._last_count = (0, 0)
-        # By table, because replicas refuse a second INSERT at the same time.
-        self._insert_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     @property
     def layout(self) -> Cluster:
@@ -125,7 +122,7 @@ class Store:
                     settings=self._inserting(table),
                 )
 
-        with self._insert_locks[table], self.together(operation):
+        with self.together(operation):
             self._retried(write)
 
     def insert_if(self, table: str, rows: pl.DataFrame, condition: str, **parameters: object) -> bool:
@@ -144,7 +141,7 @@ class Store:
                 summary = client.command(statement, parameters=parameters, data=block, settings=settings)
                 return cast(QuerySummary, summary).written_rows > 0
 
-        with self._insert_locks[table], self.together(operation):
+        with self.together(operation):
             return self._retried(write)
 
     def _inserting(self, table: str) -> dict[str, Any]:
