@@ -138,7 +138,7 @@ def _lines(report: Report) -> Iterator[str]:
     for origin in status.origins:
         yield f"Source      {origin}{', which is simulated' if origin.simulated else ''}"
     for each in status.facts.corrections:
-        yield f"Correction  {each.what} of {each.dataset} since {format_instant(each.began)}"
+        yield f"Correction  {each.operation} of {each.dataset} since {format_instant(each.began)}"
         yield f"            {each.command}"
     if status.version:
         yield f"Version     {status.version}"

@@ -2,8 +2,9 @@
 
 from analytics_service.present.renderings import BOOLEAN, NUMBER, STRING, TIME, declared, word
 from analytics_service.present.shapes import Field, Many, Shape
-from analytics_service.state.facts import DiskSpace, LostPrice, Rewriting
+from analytics_service.state.facts import DiskSpace, LostPrice
 from analytics_service.state.health import Dataset
+from analytics_service.store.write_lock import LockHolder
 
 ALIVE = Shape.of("Alive", "The process is up.", Field("status", word("up"), "Always `up`.", lambda record: "up"))
 READY = Shape.of(
@@ -86,7 +87,7 @@ _SCHEDULER = Shape.of(
 _CORRECTION = Shape.of(
     "OperationsCorrection",
     "A correction of history in progress.",
-    *declared(Rewriting, bare=True),
+    *declared(LockHolder, "what=operation dataset began command", bare=True),
 )
 OPERATIONS = Shape.of(
     "Operations",

@@ -15,7 +15,7 @@ from analytics_service.store.datasets.observations import read_latest
 from analytics_service.store.job_runs import JobRun, Scheduler, missing_runs, read_runs, recorded_intervals
 from analytics_service.store.ledger import VALUES_ONLY, Head, last_covered_loans
 from analytics_service.store.schema import require_all_tables
-from analytics_service.store.write_lock import lock_holders
+from analytics_service.store.write_lock import LockHolder, lock_holders
 
 # With fewer bytes left, a large snapshot does not fit, and soon nothing does.
 _FULL = 64 * 2**20
@@ -57,16 +57,6 @@ class LostPrice:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriting:
-    """A correction of history in progress."""
-
-    what: Annotated[str, Text("Operation, such as import, backfill or remove")]
-    dataset: Annotated[str, Text("Dataset whose history it changes")]
-    began: Annotated[datetime, Time("When it began")]
-    command: Annotated[str, Text("Command line of the writer")]
-
-
-@dataclass(frozen=True, slots=True)
 class Facts:
     """Facts about the store. `error` says why they are out of date, if they are.
 
@@ -83,7 +73,7 @@ class Facts:
     runs: Sequence[JobRun] = ()
     intervals: Mapping[str, int] = field(default_factory=dict)
     gaps: Mapping[str, int] = field(default_factory=dict)
-    corrections: Sequence[Rewriting] = ()
+    corrections: Sequence[LockHolder] = ()
     error: str = ""
 
     def last_failure(self, dataset: str) -> JobRun | None:
@@ -109,10 +99,7 @@ def read_facts(store: Store, heads: Mapping[str, Head]) -> Facts:
         runs=runs,
         intervals=intervals,
         gaps=missing_runs(store, intervals, since),
-        corrections=[
-            Rewriting(each.operation, each.dataset, from_unix(each.requested_at), each.command)
-            for each in lock_holders(store)
-        ],
+        corrections=lock_holders(store),
     )
 
 

@@ -14,13 +14,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
+from typing import Annotated
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import named_query
 from analytics_service.concurrency import beside
 from analytics_service.errors import AnalyticsError, CorrectionInProgress, WriteLockLost
 from analytics_service.market.instants import format_instant, from_unix
+from analytics_service.market.kinds import Text, Time
 
 log = logging.getLogger(__name__)
 
@@ -36,13 +39,13 @@ PATIENCE, _LONGEST_PAUSE = 3.0, 0.5
 
 @dataclass(frozen=True, slots=True)
 class LockHolder:
-    """A process that holds or requests the lock: `holder` is a random token, `requested_at` a unix second."""
+    """A process that holds or requests the lock; `holder` is a random token."""
 
     holder: str
-    operation: str
-    dataset: str
-    command: str
-    requested_at: int
+    operation: Annotated[str, Text("Operation, such as import, backfill or remove")]
+    dataset: Annotated[str, Text("Dataset whose history it changes")]
+    command: Annotated[str, Text("Command line of the writer")]
+    began: Annotated[datetime, Time("When it began")]
 
     def __str__(self) -> str:
         what = self.operation if self.dataset == ALL else f"{self.operation} of {self.dataset}"
@@ -85,7 +88,11 @@ class WriteLock:
 
 def lock_holders(store: Store) -> list[LockHolder]:
     """The processes that hold or request the lock now, oldest first."""
-    return [LockHolder(*row) for row in store.query("list_lock_holders", seconds=LOCK_SECONDS).iter_rows()]
+    rows = store.query("list_lock_holders", seconds=LOCK_SECONDS)
+    return [
+        LockHolder(holder, operation, dataset, command, from_unix(began))
+        for holder, operation, dataset, command, began in rows.iter_rows()
+    ]
 
 
 @contextmanager
@@ -113,7 +120,7 @@ def _acquire(store: Store, dataset: str, operation: str, patience: float) -> Wri
             lock.write(released=True)
         if time.monotonic() >= ends:
             raise CorrectionInProgress(
-                f"Another command has held the write lock since {format_instant(from_unix(others[0].requested_at))}: "
+                f"Another command has held the write lock since {format_instant(others[0].began)}: "
                 f"{others[0]}. Try again when it has ended; if it was killed, in {LOCK_SECONDS} s."
             )
         time.sleep(random.uniform(0, _LONGEST_PAUSE))

@@ -12,10 +12,11 @@ from click import unstyle
 from analytics_service.cli.report import Report, as_json, as_text, http_address
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.state.facts import DiskSpace, Facts, LostPrice, Rewriting
+from analytics_service.state.facts import DiskSpace, Facts, LostPrice
 from analytics_service.state.health import Dataset, Status
 from analytics_service.store.job_runs import Scheduler
 from analytics_service.store.ledger import Origin
+from analytics_service.store.write_lock import LockHolder
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -58,7 +59,7 @@ STATUS = Status(
         lost_prices=[LostPrice("native;b", "BBB", NOON - timedelta(days=2), has_market=True)],
         anomalies=11,
         schedulers=[Scheduler("host:1", 30, alive=True), Scheduler("host:0", 900, alive=False)],
-        corrections=[Rewriting("remove", "prices", NOON, "analytics-service remove price")],
+        corrections=[LockHolder("", "remove", "prices", "analytics-service remove price", NOON)],
     ),
     version="1.2.3",
 )
