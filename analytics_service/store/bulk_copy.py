@@ -27,10 +27,7 @@ def add_in_pieces(store: Store, table: str, staged: str, version: int, at_once: 
     parts = {"table": table, "staged": staged, "time": time, "key": key}
     days = store.query("count_staged_by_day", {"staged": staged, "time": time}).iter_rows()
     for start, end in day_batches(days, at_once):
-        bound = {"start": start, "end": end, "version": version}
-        # Counting rows is cheaper than skipping them.
-        if not store.query("check_staged_inserted", parts, **bound)["is_added"].item():
-            store.run("insert_staged", parts, **bound)
+        store.run("insert_staged", parts, start=start, end=end, version=version)
 
 
 def day_batches(days: Iterable[tuple[int, int]], at_once: int) -> Iterator[tuple[int, int]]:

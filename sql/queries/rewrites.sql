@@ -140,20 +140,6 @@ WHERE {time} >= toDateTime({start:UInt32}, 'UTC') AND {time} < toDateTime({end:U
           AND version >= {version:UInt64}
     )
 
--- name: check_staged_inserted
--- Does the table have all rows of its staging table in a range of time, none of them replaced?
-SELECT
-    (
-        SELECT count()
-        FROM {staged} FINAL
-        WHERE {time} >= toDateTime({start:UInt32}, 'UTC') AND {time} < toDateTime({end:UInt32}, 'UTC')
-    ) = (
-        SELECT count()
-        FROM {table} FINAL
-        WHERE {time} >= toDateTime({start:UInt32}, 'UTC') AND {time} < toDateTime({end:UInt32}, 'UTC')
-          AND version = {version:UInt64}
-    ) AS is_added
-
 -- name: find_removed_keys
 -- The observations of histories in a range to remove: of all assets or some, of all commits or of a dataset's snapshots
 -- in [start, end).
