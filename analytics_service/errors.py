@@ -134,9 +134,5 @@ class OperationFailed(AnalyticsError):
     """A backup, export or restore failed. It left no file and did not change the store."""
 
 
-class EmbeddedServerError(AnalyticsError):
-    """The embedded ClickHouse could not be started or kept running."""
-
-
 class ProcessError(AnalyticsError):
-    """A child process of the service could not be started or kept running."""
+    """A child process of the service, such as the embedded ClickHouse, could not be started or kept running."""

@@ -104,8 +104,6 @@ class Program(ABC):
     silent_seconds: int | None = None
     # The end of a message about a failure.
     where_logged = "See its log lines above."
-    # Raised, with the reason, if the first start fails.
-    error: type[AnalyticsError] = ProcessError
 
     @abstractmethod
     def launch(self) -> Child:
@@ -124,8 +122,8 @@ class Program(ABC):
         return ""
 
     def adapt(self) -> bool:
-        """Remove the cause of the last failed start; False if there is nothing to remove. OSError or `error` if that
-        fails."""
+        """Remove the cause of the last failed start; False if there is nothing to remove. OSError or ProcessError if
+        that fails."""
         return False
 
     def ask_to_stop(self, child: Child) -> None:
@@ -169,20 +167,20 @@ class Supervisor:
         self._unanswered = self._restarts = 0
 
     def start(self) -> None:
-        """Return when the child is ready. The program's error if the child cannot be started, ends before it is ready,
-        or takes too long."""
+        """Return when the child is ready. ProcessError if the child cannot be started, ends before it is ready, or
+        takes too long."""
         for remaining in reversed(range(_FIRST_STARTS)):
             try:
                 child = self._launch()
             except OSError as error:
-                raise self._program.error(self._not_started(error)) from error
+                raise ProcessError(self._not_started(error)) from error
             while not (failure := self._failure(child)) and self._ready_at is None:
                 self._pause(_READY_POLL_SECONDS)
             if not failure:
                 return
             self._forget()
             if not remaining or not self._program.adapt():
-                raise self._program.error(failure)
+                raise ProcessError(failure)
 
     def check(self) -> None:
         """Detect that the child has ended or is silent, and restart it after a delay."""

@@ -14,7 +14,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder, FolderHolder
 from analytics_service.embedded.leftovers import clear_leftovers
 from analytics_service.embedded.server import EmbeddedServer
-from analytics_service.errors import EmbeddedServerError
+from analytics_service.errors import ProcessError
 from analytics_service.supervisor import Supervisor, run_children
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ def clickhouse(settings: Settings, command: str, *, attach: bool = True) -> Iter
     """Settings with which a Store reaches a running ClickHouse during the block.
 
     ClickHouse is the server of ANALYTICS_CLICKHOUSE_URL, or another process's server in the data folder, or a server
-    started here for `command` and stopped at the end. EmbeddedServerError if another process's server may end first,
+    started here for `command` and stopped at the end. ProcessError if another process's server may end first,
     or with `attach` false. Child processes of a service use its server.
     """
     if settings.clickhouse_url is not None or FOUND in os.environ:
@@ -69,10 +69,10 @@ def attach(settings: Settings) -> Settings | None:
 
 
 def require_attachable(settings: Settings) -> Settings:
-    """Like `attach`, but EmbeddedServerError if no ClickHouse runs, unless gunicorn was started with one."""
+    """Like `attach`, but ProcessError if no ClickHouse runs, unless gunicorn was started with one."""
     reached = attach(settings)
     if reached is None and FOUND not in os.environ:
-        raise EmbeddedServerError(
+        raise ProcessError(
             f"No ClickHouse is running in the data folder {settings.data_dir.absolute()}. Start one with "
             "`analytics-service up`, name another folder with ANALYTICS_DATA_DIR, or set ANALYTICS_CLICKHOUSE_URL."
         )
@@ -101,12 +101,12 @@ def _lock(folder: DataFolder, command: str, settings: Settings, attach: bool) ->
         holder = folder.holder()
         if holder is not None and holder.alive:
             if not attach or holder.is_brief:
-                raise EmbeddedServerError(_in_use(folder, holder))
+                raise ProcessError(_in_use(folder, holder))
             if folder.running() is not None:
                 return None
         patience = _START_SECONDS if holder is not None and holder.alive else _LOCK_SECONDS
         if time.monotonic() > started + patience:
-            raise EmbeddedServerError(_in_use(folder, holder))
+            raise ProcessError(_in_use(folder, holder))
         time.sleep(0.05)
 
 
@@ -126,7 +126,7 @@ def ending_with_holder(
     """Watch the command that runs a service's embedded ClickHouse during the block.
 
     Calls `on_failure` from another thread when no command has held the data folder for `patience` seconds; the end of
-    the block then raises EmbeddedServerError. Services on their own server, child processes of `up`, and services on a
+    the block then raises ProcessError. Services on their own server, child processes of `up`, and services on a
     server named by URL need no watch.
     """
     folder = DataFolder(settings.data_dir)
@@ -158,7 +158,7 @@ def ending_with_holder(
     finally:
         ended.set()
         if gone.is_set():
-            raise EmbeddedServerError(
+            raise ProcessError(
                 f"Process {holder.pid} (`{holder.command}`) has ended, and with it the ClickHouse in the data folder "
                 f"{folder.root}. Start this service again: it then runs its own ClickHouse."
             )

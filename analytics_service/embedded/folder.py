@@ -13,7 +13,7 @@ from pathlib import Path
 
 from analytics_service.clickhouse.running import RUNNING, Running, read_password, read_running
 from analytics_service.config.private_files import NewFile
-from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError, StoreUnavailable
+from analytics_service.errors import AnalyticsError, ProcessError, SettingError, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -111,14 +111,14 @@ class DataFolder:
 
     def unusable(self, error: OSError) -> AnalyticsError:
         """The error for an operation in the folder that the system refused: a SettingError if a retry cannot help."""
-        kind = SettingError if error.errno in _WRONG_PATH else EmbeddedServerError
+        kind = SettingError if error.errno in _WRONG_PATH else ProcessError
         return kind(
             f"The data folder {self.root} cannot be used ({error.strerror}). Make it usable for this user, or name "
             "another folder with --data-dir or ANALYTICS_DATA_DIR."
         )
 
     def has_data(self) -> bool:
-        """Whether a server has ever run in the folder. EmbeddedServerError if this user may not read it."""
+        """Whether a server has ever run in the folder. ProcessError if this user may not read it."""
         try:
             return self.server.is_dir() and any(self.server.iterdir())
         except OSError as error:
@@ -127,7 +127,7 @@ class DataFolder:
     def lock(self, command: str, bind: str = "", source: str | None = None) -> int | None:
         """A file descriptor that locks the folder until it is closed; None if another process holds the lock.
 
-        EmbeddedServerError if the system refuses.
+        ProcessError if the system refuses.
         """
         try:
             descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | _OPEN_FLAGS, _PRIVATE)
@@ -147,7 +147,7 @@ class DataFolder:
         return descriptor
 
     def locked(self) -> bool:
-        """Whether a process holds the folder now. EmbeddedServerError if the system refuses the check."""
+        """Whether a process holds the folder now. ProcessError if the system refuses the check."""
         try:
             with os.fdopen(os.open(self._lock, os.O_RDONLY | _OPEN_FLAGS), "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -186,7 +186,7 @@ class DataFolder:
     def password(self, name: str) -> str:
         """The password in a file of the folder, which the first call creates. Only for the holder of the lock.
 
-        The file is made private. EmbeddedServerError if it cannot be read or is malformed.
+        The file is made private. ProcessError if it cannot be read or is malformed.
         """
         path = self.root / name
         try:
@@ -200,9 +200,9 @@ class DataFolder:
                 log.warning("Changed the mode of %s from %04o to 0600, for its owner only.", path, mode)
             return read_password(path)
         except OSError as error:
-            raise EmbeddedServerError(f"The password file {path} cannot be used ({error.strerror}).") from error
+            raise ProcessError(f"The password file {path} cannot be used ({error.strerror}).") from error
         except StoreUnavailable as error:
-            raise EmbeddedServerError(str(error)) from error
+            raise ProcessError(str(error)) from error
 
 
 def _forbid(folder: Path, forbidden: int) -> None:

@@ -14,7 +14,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.child import UNUSABLE
 from analytics_service.embedded.configuration import USER, Access, configured_port, write_configuration
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.errors import AnalyticsError, EmbeddedServerError, SettingError
+from analytics_service.errors import AnalyticsError, ProcessError, SettingError
 from analytics_service.supervisor import Child, Program, end_child, start_python
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,6 @@ class EmbeddedServer(Program):
     # Opening many tables after a crash takes time.
     ready_seconds = 120.0
     silent_seconds = 20
-    error = EmbeddedServerError
 
     def __init__(self, folder: DataFolder, lock: int, settings: Settings) -> None:
         self.where_logged = f"Its logs are in {folder.server}."
@@ -139,7 +138,7 @@ class EmbeddedServer(Program):
         return "could not write to its disk: free space on it" if has_lost else ""
 
     def adapt(self) -> bool:
-        """Choose other ports if another process took a port meanwhile. EmbeddedServerError if the settings name it."""
+        """Choose other ports if another process took a port meanwhile. ProcessError if the settings name it."""
         if _PORT_TAKEN not in self._printed():
             return False
         self._choose_port()
@@ -174,7 +173,7 @@ class EmbeddedServer(Program):
                 # The folder of a database.
                 path.with_suffix("").unlink(missing_ok=True)
 
-    def _choose_port(self, refused: type[AnalyticsError] = EmbeddedServerError) -> None:
+    def _choose_port(self, refused: type[AnalyticsError] = ProcessError) -> None:
         last = configured_port(self._folder.server)
         if self._sql_port is not None:
             self._port = _require_free(self._sql_port, refused)
@@ -218,4 +217,4 @@ def _free_port() -> int:
     for port in random.SystemRandom().sample(_PORTS, k=len(_PORTS)):
         if _taken(port) is None:
             return port
-    raise EmbeddedServerError(f"No two ports from {_PORTS.start} to {_PORTS.stop - 1} are free on 127.0.0.1.")
+    raise ProcessError(f"No two ports from {_PORTS.start} to {_PORTS.stop - 1} are free on 127.0.0.1.")

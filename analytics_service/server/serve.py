@@ -31,7 +31,7 @@ _PROBE_SECONDS = 0.5
 def serve(settings: Settings, command: str, orders: Orders) -> None:
     """Run gunicorn until this process is stopped. Start an embedded ClickHouse unless one already runs.
 
-    EmbeddedServerError if another command ran that ClickHouse and has ended.
+    ProcessError if another command ran that ClickHouse and has ended.
     """
     require_keys(settings)
     with ExitStack() as stack:

@@ -37,7 +37,7 @@ from analytics_service.embedded.clickhouse import attach, clickhouse, ending_wit
 from analytics_service.embedded.configuration import configured_port
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.server import EmbeddedServer, Ping
-from analytics_service.errors import DiskFull, EmbeddedServerError, SettingError, StoreUnavailable
+from analytics_service.errors import DiskFull, ProcessError, SettingError, StoreUnavailable
 from analytics_service.store.ledger import Origin
 from analytics_service.store.migrations import migrate
 from analytics_service.store.ownership import Owner, read_owner, simulated_spec, take_ownership
@@ -689,7 +689,7 @@ def test_another_command_attaches_to_the_running_server_or_is_refused_in_plain_w
             assert second == first
         assert attach(own) == first
         assert answers(first)
-        with pytest.raises(EmbeddedServerError) as refused, clickhouse(own, "another", attach=False):
+        with pytest.raises(ProcessError) as refused, clickhouse(own, "another", attach=False):
             pass
     assert attach(own) is None
     message = str(refused.value)
@@ -733,7 +733,7 @@ def test_a_service_on_the_server_of_another_command_says_so_and_ends_when_that_i
 
     with ExitStack() as holder:
         holder.enter_context(held(own.data_dir, "analytics-service import prices"))
-        with pytest.raises(EmbeddedServerError, match=r"`analytics-service import prices`\) has ended.* Start this"):
+        with pytest.raises(ProcessError, match=r"`analytics-service import prices`\) has ended.* Start this"):
             serve()
     assert "(`analytics-service import prices`)" in caplog.text
     assert "This service ends when that process ends." in caplog.text
@@ -788,7 +788,7 @@ def test_the_server_is_gone_after_the_block_even_when_that_fails_and_what_it_lef
         assert answers(settings)
         assert not left.exists()
         # The server of a command that does not go on ends with it.
-        with pytest.raises(EmbeddedServerError, match=f"`{brief}`"), clickhouse(own, "another"):
+        with pytest.raises(ProcessError, match=f"`{brief}`"), clickhouse(own, "another"):
             pass
 
 
@@ -886,7 +886,7 @@ def test_another_version_of_chdb_is_refused_in_plain_words(
     other.mkdir(parents=True)
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: chdb-core\nVersion: 25.1.0\n", "utf-8")
     monkeypatch.setenv("PYTHONPATH", str(other.parent))
-    with pytest.raises(EmbeddedServerError) as refused, clickhouse(own, "pytest"):
+    with pytest.raises(ProcessError) as refused, clickhouse(own, "pytest"):
         pass
     message = str(refused.value)
     assert "chdb-core has version 25.1.0" in message

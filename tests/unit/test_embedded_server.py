@@ -13,7 +13,7 @@ from analytics_service.embedded.child import UNUSABLE
 from analytics_service.embedded.configuration import configured_port
 from analytics_service.embedded.folder import DataFolder, FolderHolder
 from analytics_service.embedded.server import EmbeddedServer
-from analytics_service.errors import EmbeddedServerError, SettingError
+from analytics_service.errors import ProcessError, SettingError
 from tests.processes import free_port
 
 
@@ -57,7 +57,7 @@ def test_a_server_has_the_ports_of_the_settings_or_says_which_is_taken(folder: D
         with socket.create_server(("127.0.0.1", port + 1)):
             with pytest.raises(SettingError, match=taken):
                 EmbeddedServer(folder, lock, own)
-            with pytest.raises(EmbeddedServerError, match=taken):
+            with pytest.raises(ProcessError, match=taken):
                 server.adapt()
         assert server.adapt()
     finally:

@@ -17,7 +17,7 @@ from analytics_service.clickhouse.running import (
 )
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.errors import EmbeddedServerError, StoreUnavailable
+from analytics_service.errors import ProcessError, StoreUnavailable
 
 ANNOUNCED = Running(pid=1, server=2, port=20001, user="analytics")
 
@@ -68,7 +68,7 @@ def test_a_password_file_without_a_password_is_refused_in_one_line(
 ) -> None:
     path = folder.root / "password"
     path.write_bytes(content)
-    with pytest.raises(EmbeddedServerError) as refused:
+    with pytest.raises(ProcessError) as refused:
         folder.password(PASSWORD)
     assert f"The password file {path} {fault}." in str(refused.value)
     assert "delete the file" in str(refused.value)
@@ -79,7 +79,7 @@ def test_a_password_file_without_a_password_is_refused_in_one_line(
 def test_a_password_file_that_cannot_be_read_is_refused_in_one_line(folder: DataFolder) -> None:
     path = folder.root / "password"
     path.mkdir()
-    with pytest.raises(EmbeddedServerError, match=r"^The password file \S+ cannot be read \([^\n]+\)\.$"):
+    with pytest.raises(ProcessError, match=r"^The password file \S+ cannot be read \([^\n]+\)\.$"):
         folder.password(PASSWORD)
     with pytest.raises(StoreUnavailable, match=r"^The password file \S+ cannot be read \([^\n]+\)\.$"):
         read_password(folder.root / PASSWORD)

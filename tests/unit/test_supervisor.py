@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from analytics_service.errors import AnalyticsError
+from analytics_service.errors import ProcessError
 from analytics_service.supervisor import Program, Supervisor
 
 
@@ -45,10 +45,6 @@ def refuse() -> FakeChild:
     raise OSError(12, "no memory")
 
 
-class Refused(AnalyticsError):
-    """The error of the program under test."""
-
-
 class FakeProgram(Program):
     """A program whose children the test supplies."""
 
@@ -56,7 +52,6 @@ class FakeProgram(Program):
     grace = 30.0
     ready_seconds = 120.0
     where_logged = "See the log."
-    error = Refused
 
     def __init__(self) -> None:
         self.children: list[FakeChild] = []
@@ -129,7 +124,7 @@ def test_a_start_returns_once_the_child_is_ready(scene: Scene) -> None:
 def test_a_child_that_ends_before_it_is_ready_fails_the_first_start(scene: Scene) -> None:
     scene.program.is_ready = lambda: False
     scene.during_pause = lambda: setattr(scene.child, "code", 3)
-    with pytest.raises(Refused, match=r"^The test program ended with exit code 3\. See the log\.$"):
+    with pytest.raises(ProcessError, match=r"^The test program ended with exit code 3\. See the log\.$"):
         scene.supervisor.start()
     assert scene.starts == 1
     assert scene.child.events == ["pipe closed"]
@@ -138,7 +133,7 @@ def test_a_child_that_ends_before_it_is_ready_fails_the_first_start(scene: Scene
 def test_a_child_that_is_never_ready_is_killed_and_fails_the_first_start(scene: Scene) -> None:
     begun = scene.now
     scene.program.is_ready = lambda: False
-    with pytest.raises(Refused, match=r"^The test program was not ready after 120 s\. See the log\.$"):
+    with pytest.raises(ProcessError, match=r"^The test program was not ready after 120 s\. See the log\.$"):
         scene.supervisor.start()
     assert scene.now - begun == pytest.approx(120, abs=0.1)
     assert scene.child.events == ["killed", "pipe closed"]
@@ -149,7 +144,7 @@ def test_a_first_start_is_tried_again_twice_at_most_while_the_program_can_adapt(
         scene = Scene()
         scene.program.adaptations = 9
         scene.program.next_child = lambda s=scene, most=failures: FakeChild(code=1 if s.starts < most else None)
-        with pytest.raises(Refused) if failures == 3 else nullcontext():
+        with pytest.raises(ProcessError) if failures == 3 else nullcontext():
             scene.supervisor.start()
         assert scene.starts == min(failures + 1, 3)
         assert scene.program.adapted == [1, 2][:failures]
