@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from functools import partial
 
 from analytics_service.clickhouse.connection import Store
@@ -31,13 +30,6 @@ _GIVE_UP = 3
 _MAX_INSTANTS = 2_000_000
 
 
-class Outcome(StrEnum):
-    """The outcome of taking a snapshot."""
-
-    DONE = "done"
-    ALREADY_DONE = "already done"
-
-
 def take_snapshot(
     job: Job,
     source: Source,
@@ -46,15 +38,12 @@ def take_snapshot(
     retries: Retries = IF_OVERTAKEN,
     *,
     rejections: Rejections | None = None,
-) -> Outcome:
-    """Take the job's snapshot of the instant's whole second, unless it is complete.
+) -> bool:
+    """Take the job's snapshot of the instant's whole second, unless it is complete. Returns whether it was taken.
 
     The last error of `retries` is raised. `rejections` may be shared by snapshots.
     """
     context = JobContext(job.dataset, source, store, [at.replace(microsecond=0)], rejections=rejections or Rejections())
-
-    def attempt() -> Outcome:
-        return Outcome.DONE if _take_batch(job, context, "job") else Outcome.ALREADY_DONE
 
     causes: set[str] = set()
 
@@ -63,7 +52,7 @@ def take_snapshot(
             log.warning("%s: %s Trying again.", job.name, error)
         causes.add(str(error))
 
-    return replace(retries, on_retry=log_once)(attempt)
+    return replace(retries, on_retry=log_once)(lambda: _take_batch(job, context, "job")) > 0
 
 
 def backfill(

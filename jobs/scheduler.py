@@ -142,9 +142,8 @@ class ScheduledJob:
         """Take the job's snapshot of an instant, and log the outcome."""
         name, started, outcome = self.job.name, time.monotonic(), "failed"
         try:
-            outcome = take_snapshot(
-                self.job, self.source, self.store, at, self.retries, rejections=self.rejections
-            ).name
+            taken = take_snapshot(self.job, self.source, self.store, at, self.retries, rejections=self.rejections)
+            outcome = "done" if taken else "already_done"
             log.info("%s: snapshot of %s is complete.", name, format_instant(at))
         except ANY_FAILURE as error:
             is_expected = isinstance(error, AnalyticsError)
@@ -153,7 +152,7 @@ class ScheduledJob:
                 "%s: no snapshot of %s: %s", name, format_instant(at), reason, exc_info=None if is_expected else error
             )
             self.report = replace(self.report, failed_at=unix_second(at), error=reason)
-        seconds, outcome = time.monotonic() - started, outcome.lower()
+        seconds = time.monotonic() - started
         self.measure(name, outcome, seconds)
         took = round(seconds * MILLISECONDS)
         self.report = replace(self.report, ran_at=unix_second(at), outcome=outcome, duration_ms=took)

@@ -86,8 +86,8 @@ def jobs_once(name: str, at: datetime | None, replace_source: bool, **overrides:
         open_store(settings) as store,
         closing(require_source(settings, store, replace_source=replace_source)) as source,
     ):
-        outcome = runner.take_snapshot(JOBS[name], source, store, at)
-    click.echo(f"{name} at {format_instant(at)}: {outcome}.")
+        taken = runner.take_snapshot(JOBS[name], source, store, at)
+    click.echo(f"{name} at {format_instant(at)}: {'done' if taken else 'already done'}.")
 
 
 jobs.add_command(jobs_backfill)

@@ -21,7 +21,7 @@ from analytics_service.store.datasets.histories import HISTORIES
 from analytics_service.store.rewrite import write_definitions
 from jobs.recompute import DATASETS, day_by_day, plan, recompute, replace_snapshots
 from jobs.registry import JOBS
-from jobs.runner import IF_OVERTAKEN, Outcome, backfill, take_snapshot
+from jobs.runner import IF_OVERTAKEN, backfill, take_snapshot
 from jobs.snapshot import JobContext
 from tests.doubles import Silent
 from tests.integration.imports import Progress, asked, import_files
@@ -68,7 +68,7 @@ class Tick:
 
     def _takes(self, store: Store, name: str) -> bool:
         try:
-            return take_snapshot(JOBS[name], self.source, store, from_unix(self.second)) == Outcome.DONE
+            return take_snapshot(JOBS[name], self.source, store, from_unix(self.second))
         except UserError:
             # Positions, while the store has those of a clock that ran ahead.
             return False

@@ -19,7 +19,7 @@ from analytics_service.store.datasets.histories import PRICES as PRICE_FILES
 from analytics_service.store.job_runs import missing_runs
 from analytics_service.store.ledger import head_without_future, hide_future_snapshots, read_head, read_ledger
 from jobs.registry import JOBS
-from jobs.runner import Outcome, take_snapshot
+from jobs.runner import take_snapshot
 from jobs.snapshot import JobContext
 from tests import clickhouse
 from tests.doubles import LOCAL, FirstHeads
@@ -146,7 +146,7 @@ def test_a_snapshot_of_more_than_a_minute_ahead_is_refused_with_both_times(store
     ):
         take_snapshot(JOBS["prices"], SOURCE, store, at)
     assert read_ledger(store).heads == {}
-    assert take_snapshot(JOBS["prices"], SOURCE, store, at - timedelta(seconds=30)) is Outcome.DONE
+    assert take_snapshot(JOBS["prices"], SOURCE, store, at - timedelta(seconds=30))
 
 
 def test_imported_values_of_later_today_are_no_fault_and_shown_by_the_minute(store: Store, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.ledger import read_heads
 from jobs.recompute import plan, replace_snapshots
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, take_snapshot
+from jobs.runner import backfill, take_snapshot
 from tests.clickhouse import contents
 from tests.doubles import FreshHeads, dying
 from tests.integration import imports
@@ -92,7 +92,7 @@ class SlowSource(SimulatedSource):
 def test_a_scheduler_that_another_one_overtakes_rewrites_nothing(store: Store) -> None:
     take_snapshot(PRICES, SOURCE, store, NOON - HOUR)
     slow = SlowSource(lambda: take_snapshot(PRICES, SOURCE, store, NOON))
-    assert take_snapshot(PRICES, slow, store, NOON) is Outcome.ALREADY_DONE
+    assert not take_snapshot(PRICES, slow, store, NOON)
     head = read_heads(store)["prices"]
     assert (head.instant, head.runs, head.rewrites) == (NOON, 2, 0)
 

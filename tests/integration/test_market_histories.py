@@ -20,7 +20,7 @@ from analytics_service.market.markets import CollateralMarket, LendMarket, Marke
 from analytics_service.store.datasets.markets import read_market_prices
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, take_snapshot
+from jobs.runner import backfill, take_snapshot
 from tests.doubles import FreshHeads
 from tests.integration.handmade import MARKETS, NOON, HandMade, debt_market
 
@@ -206,7 +206,7 @@ def test_prices_that_come_later_change_no_point(client: falcon.testing.TestClien
     for name in ("prices", "markets"):
         take_snapshot(JOBS[name], FIRST, store, NOON)
     take_snapshot(JOBS["prices"], SECOND_HOUR, store, NOON + MINUTE)
-    assert take_snapshot(JOB, SECOND_HOUR, store, NOON) is Outcome.ALREADY_DONE
+    assert not take_snapshot(JOB, SECOND_HOUR, store, NOON)
     assert page(client, "tvl", SECOND, SECOND) == ["16.2"]
     # 1.10 a at 1 USD and 4 b at 0.5 USD.
     assert client.simulate_get("/api/v1/markets/supply").json["data"]["tvl"]["tvl"] == "3.1"

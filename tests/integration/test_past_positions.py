@@ -20,7 +20,7 @@ from analytics_service.market.positions import Account, Balance, Holding, LendPo
 from analytics_service.store.datasets.positions import borrowing_of, read_borrowing, read_items, read_position
 from analytics_service.store.ledger import read_heads
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, take_snapshot
+from jobs.runner import backfill, take_snapshot
 from tests.doubles import Silent, Statement, WatchedStore
 from tests.integration.conftest import Run
 from tests.integration.lending import ETH, ORB, USDC, Lending
@@ -114,7 +114,7 @@ class Scrambled:
             break
 
     def _tick_at(self, minute: int) -> None:
-        assert take_snapshot(JOB, self._world, self._store, at(minute)) is Outcome.DONE
+        assert take_snapshot(JOB, self._world, self._store, at(minute))
 
     def _die(self) -> None:
         """A backfill loses ClickHouse before or after one of its inserts, and does not go on."""
@@ -171,7 +171,7 @@ def test_what_comes_after_a_removal_is_compared_with_what_is_left(store: Store, 
 
     world = replace(World(), states={0: [wallet(0, 1)], 1: [wallet(0, 2), wallet(1, 5)], 2: [wallet(0, 1)]})
     for minute in (0, 2, 1):
-        assert take_snapshot(JOB, world, store, at(minute)) is Outcome.DONE
+        assert take_snapshot(JOB, world, store, at(minute))
     remove(store, Removal("positions", None, unix_second(at(2)), FOREVER), tmp_path, Silent())
     assert [read_position(store, address, unix_second(at(2))) for address in ADDRESSES[:2]] == world.states[1]
     take_snapshot(JOB, world, store, at(2))

@@ -20,7 +20,7 @@ from analytics_service.store import ledger
 from analytics_service.store.ledger import LedgerRow, parse_ledger_rows, read_heads, read_ledger
 from analytics_service.store.rewrite import complete_interrupted, publish, staging
 from jobs.registry import JOBS
-from jobs.runner import Outcome, take_snapshot
+from jobs.runner import take_snapshot
 from tests import oracle
 from tests.doubles import Statement, WatchedStore
 from tests.integration.imports import IDS, NOW, observations, prices_file, query, run
@@ -125,7 +125,7 @@ def test_without_its_newest_snapshots_a_dataset_goes_on_from_those_before(store:
     """To none, and back."""
     source, first = SimulatedSource("1"), int(NOW.timestamp())
     for hour in range(2):
-        assert take_snapshot(JOBS["prices"], source, store, NOW + hour * HOUR) == Outcome.DONE
+        assert take_snapshot(JOBS["prices"], source, store, NOW + hour * HOUR)
     before = observations(settings)
     for removed, reach in ((first + 3600, [(first, first)]), (first, [])):
         runs = parse_ledger_rows(store.query("read_staged_runs", table="snapshot"))
@@ -134,7 +134,7 @@ def test_without_its_newest_snapshots_a_dataset_goes_on_from_those_before(store:
         assert [(head.at, head.last_observed_at) for head in read_heads(store).values()] == reach
     assert query(settings, "SELECT count() FROM snapshot FINAL") == [(0,)]
     for hour in range(2):
-        assert take_snapshot(JOBS["prices"], source, store, NOW + hour * HOUR) == Outcome.DONE
+        assert take_snapshot(JOBS["prices"], source, store, NOW + hour * HOUR)
     assert observations(settings) == before
     assert stored_rollups(settings) == oracle.rollups(before)
     assert read_heads(store)["prices"].at == first + 3600

@@ -23,7 +23,7 @@ from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.schema import Migration, shipped_migrations
 from jobs.registry import JOBS
-from jobs.runner import Outcome, backfill, instants_to_fill, take_snapshot
+from jobs.runner import backfill, instants_to_fill, take_snapshot
 from tests.doubles import FakeStore
 
 PRICES = JOBS["prices"]
@@ -99,7 +99,7 @@ def test_a_run_is_retried_while_its_source_or_store_is_away(
     left, waited = [*failures], list[float]()
     retries = Retries(3600, errors=(SourceError, StoreUnavailable), wait=wait)
     with nullcontext() if len(pauses) == len(failures) else pytest.raises(type(failures[-1])):
-        assert take_snapshot(PRICES, Flaky("1"), FakeStore(), NOON, retries) is Outcome.DONE
+        assert take_snapshot(PRICES, Flaky("1"), FakeStore(), NOON, retries)
     assert waited == pauses
     # Once for each cause, whatever the number of attempts. What a source says has its instant.
     asked = {SourceError: "no It was asked for prices as of 2025-03-01T12:00:00Z.", StoreUnavailable: "no"}
