@@ -20,8 +20,8 @@ from jobs.snapshot import JobContext
 
 log = logging.getLogger(__name__)
 
-# Collects missing snapshots again while other schedulers complete some of them. After the pause they are usually done.
-IF_OVERTAKEN = Retries(3600, first_pause=0.5, longest_pause=0.5, errors=(Overtaken,))
+# Collects missing snapshots again while other schedulers complete some of them. After a pause they are usually done.
+IF_OVERTAKEN = Retries(30, first_pause=0.5, errors=(Overtaken,))
 # Instants of a backfill that are collected and written together.
 _CHUNK = 500
 # Give up a backfill after this many consecutive failures of the source.

@@ -23,7 +23,7 @@ from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.store.commits import Overtaken
 from jobs.recompute import DATASETS, day_by_day, plan, recompute, replace_snapshots
 from jobs.registry import JOBS
-from jobs.runner import backfill, take_snapshot
+from jobs.runner import IF_OVERTAKEN, backfill, take_snapshot
 from tests import clickhouse
 from tests.clickhouse import contents
 from tests.integration.conftest import Run
@@ -289,7 +289,10 @@ def test_snapshots_that_another_process_takes_again_meanwhile_are_taken_once_mor
     assert asked == [START, START]
 
 
-def test_snapshots_that_are_taken_out_meanwhile_stay_out(store: Store, run: Run) -> None:
+def test_snapshots_that_are_taken_out_meanwhile_stay_out(
+    store: Store, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobs.recompute.IF_OVERTAKEN", replace(IF_OVERTAKEN, wait=lambda pause: None))
     take_snapshot(JOBS["rates"], RIGHT, store, START)
     (portion,) = plan(store, "rates", START, END + MINUTE)
     run("TRUNCATE TABLE snapshot")
