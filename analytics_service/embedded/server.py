@@ -94,7 +94,6 @@ class EmbeddedServer(Program):
         """Start the server. Its standard output and error go to start.log."""
         # Nobody may take its answers for the previous server's.
         self._folder.announce(None)
-        self._remove_cut_definitions()
         self._lost_at_start, self._lost = 0, None
         with self._output.open("wb") as output:
             child = start_python(
@@ -161,17 +160,6 @@ class EmbeddedServer(Program):
         lines = [line for line in printed.splitlines() if not line.startswith(_STARTUP_LINES)]
         last = f"It printed {lines[-1][:500]!r}. " if lines else ""
         return f"The {self.name} {end_child(code)}. {last}{self.where_logged}"
-
-    def _remove_cut_definitions(self) -> None:
-        """Remove definitions that a full disk cut short: without their final line break, the server would not start.
-        Nothing was written to these tables, and they are created when next needed (rule 9.5)."""
-        data = self._folder.server / "data"
-        for path in (*data.glob("metadata/*.sql"), *data.glob("store/*/*/*.sql")):
-            if not path.read_bytes().endswith(b"\n"):
-                log.warning("Removing the definition %s, which was cut short on a full disk.", path)
-                path.unlink()
-                # The folder of a database.
-                path.with_suffix("").unlink(missing_ok=True)
 
     def _choose_port(self, refused: type[AnalyticsError] = ProcessError) -> None:
         last = configured_port(self._folder.server)
