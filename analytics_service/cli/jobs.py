@@ -19,7 +19,6 @@ from analytics_service.cli.options import (
 )
 from analytics_service.cli.recompute import jobs_recompute
 from analytics_service.cli.signals import set_on_signals, stopping_normally
-from analytics_service.embedded.clickhouse import ending_with_holder
 from analytics_service.history.times import Edge
 from analytics_service.http.instruments import Instruments
 from analytics_service.market.instants import format_instant
@@ -56,7 +55,6 @@ def jobs_run(**overrides: Any) -> None:
     with (
         stopping_normally(),
         open_store(settings) as store,
-        ending_with_holder(settings, stop.set),
         closing(require_source(settings, store)) as source,
     ):
         # From now on, snapshots in progress finish their attempt.

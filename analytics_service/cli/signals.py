@@ -48,10 +48,10 @@ def stopping_normally() -> Iterator[None]:
 
 
 @contextmanager
-def following_signals() -> Iterator[SimpleQueue[int | None]]:
+def following_signals() -> Iterator[SimpleQueue[int]]:
     """Yields a queue of the signals that a service follows. Closing the service's terminal stops it, too, unless it was
     started with nohup."""
-    orders: SimpleQueue[int | None] = SimpleQueue()
+    orders: SimpleQueue[int] = SimpleQueue()
     ends_with_terminal = _has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
 
     def take(number: int, frame: FrameType | None) -> None:

@@ -1,11 +1,9 @@
 """Provides the ClickHouse of a command: a server by URL, another process's server, or a server started here."""
 
-import logging
 import os
 import shutil
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 
@@ -17,8 +15,6 @@ from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import ProcessError
 from analytics_service.supervisor import Supervisor, run_children
 
-log = logging.getLogger(__name__)
-
 # Seconds to wait for a folder whose holder has ended but whose server still runs, and for a holder that starts its
 # server, which takes long after a crash.
 _LOCK_SECONDS = 30.0
@@ -26,10 +22,6 @@ _START_SECONDS = EmbeddedServer.ready_seconds + 10
 # Set in the environment of a service's child processes once it has found its ClickHouse. They start even if ClickHouse
 # is away, and never start one themselves: it would take the data folder from this service, or from the next service.
 FOUND = "_ANALYTICS_CLICKHOUSE_FOUND"
-# Seconds that the data folder may be free, in which its command can be restarted.
-_PATIENCE = 30.0
-# Seconds between checks.
-_PAUSE = 1.0
 
 
 @contextmanager
@@ -58,6 +50,12 @@ def clickhouse(settings: Settings, command: str, *, attach: bool = True) -> Iter
             yield reached
     finally:
         os.close(lock)
+
+
+def runs_here(settings: Settings) -> bool:
+    """Whether this process runs the ClickHouse that `clickhouse` has found or started."""
+    holder = None if settings.clickhouse_url is not None else DataFolder(settings.data_dir).holder()
+    return holder is not None and holder.pid == os.getpid()
 
 
 def attach(settings: Settings) -> Settings | None:
@@ -117,48 +115,3 @@ def _in_use(folder: DataFolder, holder: FolderHolder | None) -> str:
         f"The data folder {folder.root} is in use by {who}. "
         f"Stop it{stop}, or name another folder with --data-dir or ANALYTICS_DATA_DIR."
     )
-
-
-@contextmanager
-def ending_with_holder(
-    settings: Settings, on_failure: Callable[[], None], patience: float = _PATIENCE
-) -> Iterator[None]:
-    """Watch the command that runs a service's embedded ClickHouse during the block.
-
-    Calls `on_failure` from another thread when no command has held the data folder for `patience` seconds; the end of
-    the block then raises ProcessError. Services on their own server, child processes of `up`, and services on a
-    server named by URL need no watch.
-    """
-    folder = DataFolder(settings.data_dir)
-    holder = None if settings.clickhouse_url is not None or FOUND in os.environ else folder.holder()
-    if holder is None or holder.pid == os.getpid():
-        yield
-        return
-    log.warning(
-        "Process %d (`%s`) runs ClickHouse in the data folder %s. This service ends when that process ends.",
-        holder.pid,
-        holder.command,
-        folder.root,
-    )
-    ended, gone = threading.Event(), threading.Event()
-
-    def watch() -> None:
-        held_at = time.monotonic()
-        while not ended.wait(_PAUSE):
-            if folder.locked():
-                held_at = time.monotonic()
-            elif time.monotonic() > held_at + patience:
-                gone.set()
-                on_failure()
-                return
-
-    threading.Thread(target=watch, name="holder-watcher", daemon=True).start()
-    try:
-        yield
-    finally:
-        ended.set()
-        if gone.is_set():
-            raise ProcessError(
-                f"Process {holder.pid} (`{holder.command}`) has ended, and with it the ClickHouse in the data folder "
-                f"{folder.root}. Start this service again: it then runs its own ClickHouse."
-            )

@@ -6,12 +6,12 @@ import signal
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
-from functools import partial
 from queue import Empty, SimpleQueue
+from typing import NoReturn
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
-from analytics_service.embedded.clickhouse import attach, clickhouse, ending_with_holder
+from analytics_service.embedded.clickhouse import FOUND, clickhouse, runs_here
 from analytics_service.errors import AnalyticsError
 from analytics_service.http.api_keys import require_keys
 from analytics_service.server.address import SOCKETS, connect_to, is_bound, release_socket
@@ -20,8 +20,8 @@ from analytics_service.supervisor import Child, Program, Supervisor, run_childre
 
 log = logging.getLogger(__name__)
 
-# Signal numbers in the order of their arrival; None when a part of the service has failed.
-Orders = SimpleQueue[int | None]
+# Signal numbers in the order of their arrival.
+Orders = SimpleQueue[int]
 
 _ARGUMENTS = ("-m", "gunicorn", "-c", "python:analytics_service.server.gunicorn_conf", "analytics_service.wsgi:app")
 _LONGEST_WAIT = 1.0
@@ -29,25 +29,21 @@ _PROBE_SECONDS = 0.5
 
 
 def serve(settings: Settings, command: str, orders: Orders) -> None:
-    """Run gunicorn until this process is stopped. Start an embedded ClickHouse unless one already runs.
-
-    ProcessError if another command ran that ClickHouse and has ended.
-    """
+    """Run gunicorn until this process is stopped. Start an embedded ClickHouse unless one already runs. If that is
+    another command's, answers are 503 while it is away."""
     require_keys(settings)
     with ExitStack() as stack:
         sockets = stack.enter_context(is_bound(settings))
-        reached = attach(settings)
-        if reached is None:
-            reached = stack.enter_context(clickhouse(settings, command))
+        reached = stack.enter_context(clickhouse(settings, command))
+        if runs_here(reached):
             with closing(Store(reached)) as store:
                 migrate(store, is_alone=True)
-        stack.enter_context(ending_with_holder(reached, partial(orders.put, None)))
         service = HttpService(reached, sockets)
         stack.enter_context(run_children([service]))
         service.follow(orders)
 
 
-def next_order(orders: Orders) -> int | None:
+def next_order(orders: Orders) -> int:
     """Wait for the next order. Each wait is short, because a signal that arrives just before it does not end it."""
     while True:
         with suppress(Empty):
@@ -67,9 +63,10 @@ class HttpService(Supervisor):
         self._sockets = sockets
         super().__init__(_Gunicorn(settings, [listener.fileno() for listener in sockets], variables or {}))
 
-    def follow(self, orders: Orders) -> None:
-        """Follow orders until a part of the service fails."""
-        for number in iter(partial(next_order, orders), None):
+    def follow(self, orders: Orders) -> NoReturn:
+        """Follow orders until an exception stops this process."""
+        while True:
+            number = next_order(orders)
             if number == signal.SIGHUP:
                 self._reload()
             elif number in (signal.SIGUSR1, signal.SIGUSR2):
@@ -106,8 +103,8 @@ class _Gunicorn(Program):
         self.grace = settings.graceful_timeout + 5
         self._bind = settings.bind
         self._inherited = inherited
-        sockets = {SOCKETS: " ".join(map(str, inherited))}
-        self._environ = {**settings.to_environment(os.environ), **variables, **sockets}
+        own = {FOUND: "true", SOCKETS: " ".join(map(str, inherited))}
+        self._environ = {**settings.to_environment(os.environ), **variables, **own}
 
     def launch(self) -> Child:
         return start_python(_ARGUMENTS, self._environ, pass_fds=self._inherited)

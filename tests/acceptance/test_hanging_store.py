@@ -20,6 +20,7 @@ DAY = 86_400
 # More than the one worker has threads, which are more than it has queries at once.
 CALLERS = 12
 PRICES = "/api/v1/assets/prices"
+EVENTS = "/api/v1/analytics/market/events"
 _READS = [f'analytics_store_query_seconds_count{{query="{name}"}}' for name in ("summarize_buckets", "read_last_rows")]
 
 
@@ -117,4 +118,17 @@ def test_the_scheduler_of_up_waits_for_a_clickhouse_that_is_away_and_can_be_stop
     continued.says(process, "Trying again until it answers.")
     with clickhouse(Settings(data_dir=continued.data_dir), "pytest"):
         continued.says(process, "The scheduler is running")
+        assert stop(process) == 0
+
+
+def test_serve_on_the_clickhouse_of_another_command_answers_again_when_that_is_back(continued: Service) -> None:
+    """On another port."""
+    settings = Settings(data_dir=continued.data_dir)
+    with clickhouse(settings, "pytest"):
+        process = continued.serve()
+        until(lambda: continued.get("/readyz")[0] == http.client.OK)
+    assert continued.get(EVENTS)[0] == http.client.SERVICE_UNAVAILABLE
+    (continued.data_dir / "clickhouse" / "config.xml").unlink()
+    with clickhouse(settings, "pytest"):
+        until(lambda: continued.get(EVENTS)[0] == http.client.OK)
         assert stop(process) == 0

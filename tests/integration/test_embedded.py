@@ -33,7 +33,7 @@ from analytics_service.clickhouse.running import (
     read_running,
 )
 from analytics_service.config.settings import Settings
-from analytics_service.embedded.clickhouse import attach, clickhouse, ending_with_holder, serve_clickhouse
+from analytics_service.embedded.clickhouse import attach, clickhouse, serve_clickhouse
 from analytics_service.embedded.configuration import configured_port
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.embedded.server import EmbeddedServer, Ping
@@ -695,59 +695,6 @@ def test_another_command_attaches_to_the_running_server_or_is_refused_in_plain_w
     assert str(own.data_dir) in message
     assert f"process {os.getpid()} (`analytics-service up --bind 127.0.0.1:9999`)" in message
     assert "--data-dir" in message
-
-
-@contextmanager
-def held(data_dir: Path, command: str) -> Iterator[None]:
-    """A data folder that another process holds."""
-    folder = DataFolder(data_dir)
-    folder.create()
-    code = (
-        "import sys; from pathlib import Path; from analytics_service.embedded.folder import DataFolder; "
-        "lock = DataFolder(Path(sys.argv[1])).lock(sys.argv[2]); print(lock, flush=True); sys.stdin.read()"
-    )
-    arguments = [sys.executable, "-c", code, str(data_dir), command]
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline().strip().isdigit()
-        yield
-        holder.kill()
-
-
-def test_a_service_on_the_server_of_another_command_says_so_and_ends_when_that_is_gone(
-    own: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A command that comes back in time is no reason to end."""
-    ended = threading.Event()
-
-    def serve() -> None:
-        with ending_with_holder(own, ended.set, patience=1.0):
-            holder.close()
-            lock = DataFolder(own.data_dir).lock("analytics-service up")
-            assert lock is not None
-            assert not ended.wait(1.5)
-            os.close(lock)
-            assert ended.wait(60.0)
-
-    with ExitStack() as holder:
-        holder.enter_context(held(own.data_dir, "analytics-service import prices"))
-        with pytest.raises(ProcessError, match=r"`analytics-service import prices`\) has ended.* Start this"):
-            serve()
-    assert "(`analytics-service import prices`)" in caplog.text
-    assert "This service ends when that process ends." in caplog.text
-
-
-def test_a_service_on_its_own_server_or_a_named_one_does_not_end(own: Settings) -> None:
-    folder = DataFolder(own.data_dir)
-    folder.create()
-    lock = folder.lock("pytest")
-    assert lock is not None
-    ended = threading.Event()
-    with ending_with_holder(own, ended.set, patience=0.0):
-        os.close(lock)
-        with ending_with_holder(replace(own, clickhouse_url="http://127.0.0.1:1"), ended.set, patience=0.0):
-            assert not ended.wait(1.2)
 
 
 def test_settings_with_a_url_are_left_alone(tmp_path: Path) -> None:
