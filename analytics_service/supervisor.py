@@ -1,6 +1,7 @@
 """Starts, watches, restarts and stops child processes that run this Python (rule 9.2, restarts)."""
 
 import logging
+import math
 import os
 import signal
 import subprocess
@@ -22,11 +23,13 @@ _VARIABLE = "_ANALYTICS_SUPERVISED"
 # Seconds between checks of children, and after a failed check.
 _CHECK_SECONDS, _FAILURE_SECONDS = 0.05, 10.0
 _READY_POLL_SECONDS = 0.02
-_ANSWER_POLL_SECONDS = 1.0
+# Seconds between questions whether a running child still answers.
+_ASK_SECONDS = 1.0
 # Attempts at the first start. The program must adapt something before each further attempt.
 _FIRST_STARTS = 3
-# Seconds before the first, second, ... restart in succession. The count restarts after a child has run for a minute.
-_DELAYS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
+# Seconds before a restart. They double with each restart in succession, and begin anew after a child has run for a
+# minute.
+_FIRST_DELAY, _LONGEST_DELAY = 0.1, 30.0
 _LONG_LIVED = 60.0
 
 
@@ -98,10 +101,10 @@ class Program(ABC):
     name: str
     # Seconds from the request to stop until the child and its session are killed.
     grace: float
-    # Seconds from launch until a child that is not ready is killed.
+    # Seconds from launch to the first answer, and between later answers, after which a child is killed. Without a limit
+    # it is not asked again.
     ready_seconds = 60.0
-    # Consecutive pings, a second apart, that a running child may miss before it is killed; None means no pings.
-    silent_seconds: int | None = None
+    silent_seconds = math.inf
     # The end of a message about a failure.
     where_logged = "See its log lines above."
 
@@ -109,12 +112,8 @@ class Program(ABC):
     def launch(self) -> Child:
         """Start a child process. OSError if the system refuses."""
 
-    def is_ready(self) -> bool:
-        """Whether the running child has finished starting."""
-        return True
-
-    def is_answering(self) -> bool:
-        """Whether the running child has answered since the last call. Returns at once."""
+    def answers(self) -> bool:
+        """Whether the running child has finished starting, and has answered since the last call. Returns at once."""
         return True
 
     def fault(self) -> str:
@@ -129,9 +128,6 @@ class Program(ABC):
     def ask_to_stop(self, child: Child) -> None:
         """Begin an orderly stop."""
         child.terminate()
-
-    def release(self) -> None:  # noqa: B027 - most programs have nothing to close
-        """Close the resources of a child that has ended."""
 
     def explain(self, code: int) -> str:
         """Why the child ended, in full sentences."""
@@ -151,20 +147,19 @@ class Supervisor:
     def __init__(
         self,
         program: Program,
-        delays: Sequence[float] = _DELAYS,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._program = program
-        self._delays = delays
         self._clock = clock
         self._pause = pause
         self._lock = threading.Lock()
         self._child: Child | None = None
-        self._launched_at = self._ask_at = 0.0
+        # When the child was last asked, and its seconds without an answer by then.
+        self._asked_at = self._silent = 0.0
         self._ready_at: float | None = None
         self._restart_at: float | None = None
-        self._unanswered = self._restarts = 0
+        self._next_delay = _FIRST_DELAY
 
     def start(self) -> None:
         """Return when the child is ready. ProcessError if the child cannot be started, ends before it is ready, or
@@ -225,9 +220,8 @@ class Supervisor:
 
     def _launch(self) -> Child:
         child = self._program.launch()
-        self._child, self._launched_at = child, self._clock()
+        self._child, self._asked_at, self._silent = child, self._clock(), 0.0
         self._restart_at = self._ready_at = None
-        self._unanswered = 0
         return child
 
     def _restart(self) -> None:
@@ -242,27 +236,26 @@ class Supervisor:
         program = self._program
         if (code := child.poll()) is not None:
             return program.explain(code)
-        if self._ready_at is None and program.is_ready():
-            self._ready_at = self._clock()
-        if self._is_silent():
-            fault = f"has not answered for {program.silent_seconds} s"
-        elif self._ready_at is None and self._clock() - self._launched_at >= program.ready_seconds:
-            fault = f"was not ready after {program.ready_seconds:.0f} s"
-        else:
-            fault = program.fault()
+        self._ask()
+        limit = program.ready_seconds if self._ready_at is None else program.silent_seconds
+        fault = f"has not answered for {limit:.0f} s" if self._silent >= limit else program.fault()
         if not fault:
             return ""
         child.kill()
         return f"The {program.name} {fault}. {program.where_logged}"
 
-    def _is_silent(self) -> bool:
-        """Ping the child, at most once a second. A pause of this process counts as one missed answer."""
-        silent, now = self._program.silent_seconds, self._clock()
-        if silent is None or self._ready_at is None or now < self._ask_at:
-            return False
-        self._ask_at = now + _ANSWER_POLL_SECONDS
-        self._unanswered = 0 if self._program.is_answering() else self._unanswered + 1
-        return self._unanswered >= silent
+    def _ask(self) -> None:
+        """Ask whether the child answers, once it is ready at most once a second. A pause of this process counts as a
+        second of silence, so that it does not cost a healthy child."""
+        now = self._clock()
+        elapsed = now - self._asked_at
+        if self._ready_at is not None and (self._program.silent_seconds == math.inf or elapsed < _ASK_SECONDS):
+            return
+        self._asked_at = now
+        self._silent += min(elapsed, _ASK_SECONDS)
+        if self._program.answers():
+            self._silent = 0.0
+            self._ready_at = self._ready_at or now
 
     def _not_started(self, error: Exception) -> str:
         return f"The {self._program.name} could not be started: {str(error).rstrip('.')}."
@@ -271,18 +264,17 @@ class Supervisor:
         now = self._clock()
         # The time until it was ready does not count.
         is_long_lived = self._ready_at is not None and now - self._ready_at >= _LONG_LIVED
-        delay = self._delays[0 if is_long_lived else min(self._restarts, len(self._delays) - 1)]
-        self._restarts = 1 if is_long_lived else self._restarts + 1
+        delay = _FIRST_DELAY if is_long_lived else self._next_delay
+        self._next_delay = min(2 * delay, _LONGEST_DELAY)
         self._forget()
         log.error("%s Restarting it in %s s.", failure, delay)
         self._restart_at = now + delay
 
     def _forget(self) -> None:
-        """Close the pipe and other resources of a child that has ended."""
+        """Close the pipe of a child that has ended."""
         if self._child is not None:
             self._child.end_input()
-            self._program.release()
-        self._child = None
+        self._child = self._ready_at = None
 
 
 @contextmanager

@@ -4,12 +4,17 @@ import logging
 import os
 import random
 import socket
-from contextlib import suppress
+from concurrent.futures import Future
+from contextlib import closing
+from functools import partial
+from http import HTTPStatus
+from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import quote
 
 from analytics_service.clickhouse.running import LOST_WRITES, PASSWORD, RESEARCHER_PASSWORD, Running, native_port
-from analytics_service.clickhouse.sockets import accepting_user
+from analytics_service.clickhouse.sockets import require_user
+from analytics_service.concurrency import in_thread
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.child import UNUSABLE
 from analytics_service.embedded.configuration import USER, Access, configured_port, write_configuration
@@ -19,7 +24,8 @@ from analytics_service.supervisor import Child, Program, end_child, start_python
 
 log = logging.getLogger(__name__)
 
-_CHUNK = 4096
+# Seconds in which a ping must be answered.
+_PING_SECONDS = 20.0
 # HTTP has an even port, the native protocol the next one. They are below the range of outgoing connections, which could
 # take a port while the server restarts; a client could even connect to itself.
 _PORTS = range(20_000, 32_000, 2)
@@ -30,41 +36,20 @@ _STARTUP_LINES = ("Logging ", "Initializing subsystem")
 _ENVIRONMENT = frozenset({"PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"})
 
 
-class Ping:
-    """Asks this user's server on a local port for its number of lost writes: `lost_writes`, None until it answers."""
+def read_lost_writes(port: int, password: str, seconds: float = _PING_SECONDS) -> int | None:
+    """The number of writes that this user's server on a local port has lost; None if it answers with an error.
 
-    def __init__(self, port: int, password: str) -> None:
-        self.lost_writes: int | None = None
-        request = f"GET /?log_queries=0&query={quote(LOST_WRITES)} HTTP/1.0"
-        self._unsent = f"{request}\r\nX-ClickHouse-User: {USER}\r\nX-ClickHouse-Key: {password}\r\n\r\n".encode()
-        self._received = b""
-        self._socket = socket.socket()
-        self._socket.setblocking(False)
-        with suppress(OSError):
-            self._socket.connect(("127.0.0.1", port))
-
-    def answered(self) -> bool | None:
-        """Whether the request was answered, even with an error; None while that is undecided."""
-        try:
-            if self._unsent:
-                # No other user may get the password (rule 9.1, verified listener).
-                if accepting_user(self._socket, 0) != os.geteuid():
-                    return False
-                self._socket.sendall(self._unsent)
-                self._unsent = b""
-            while chunk := self._socket.recv(_CHUNK):
-                self._received += chunk
-        except (BlockingIOError, TimeoutError):
-            return None
-        except OSError:
-            return False
-        head, _, body = self._received.partition(b"\r\n\r\n")
-        if b" 200 " in head.partition(b"\r\n")[0] and body.strip().isdigit():
-            self.lost_writes = int(body)
-        return head.startswith(b"HTTP/1.")
-
-    def close(self) -> None:
-        self._socket.close()
+    OSError, HTTPException or StoreUnavailable if it does not answer.
+    """
+    with closing(HTTPConnection("127.0.0.1", port, timeout=seconds)) as connection:
+        connection.connect()
+        # No other user may get the password (rule 9.1, verified listener).
+        require_user(connection.sock, os.geteuid(), seconds)
+        headers = {"X-ClickHouse-User": USER, "X-ClickHouse-Key": password}
+        connection.request("GET", f"/?log_queries=0&query={quote(LOST_WRITES)}", headers=headers)
+        answer = connection.getresponse()
+        body = answer.read()
+        return int(body) if answer.status == HTTPStatus.OK else None
 
 
 class EmbeddedServer(Program):
@@ -74,7 +59,8 @@ class EmbeddedServer(Program):
     grace = 60.0
     # Opening many tables after a crash takes time.
     ready_seconds = 120.0
-    silent_seconds = 20
+    silent_seconds = _PING_SECONDS
+    error = ProcessError
 
     def __init__(self, folder: DataFolder, lock: int, settings: Settings) -> None:
         self.where_logged = f"Its logs are in {folder.server}."
@@ -84,17 +70,17 @@ class EmbeddedServer(Program):
         self._access = Access(*passwords, settings.clickhouse_database)
         self._sql_port = settings.sql_port
         self._pid = 0
-        self._ping: Ping | None = None
-        # Writes that the running server had lost when it became ready, and has lost by now (None: not known yet).
-        self._lost_at_start = 0
-        self._lost: int | None = None
+        self._ping: Future[int | None] | None = None
+        # Writes that the running server had lost when it became ready (None: it is not), and has lost by now.
+        self._lost_at_start: int | None = None
+        self._lost = 0
         self._choose_port(SettingError)
 
     def launch(self) -> Child:
         """Start the server. Its standard output and error go to start.log."""
         # Nobody may take its answers for the previous server's.
         self._folder.announce(None)
-        self._lost_at_start, self._lost = 0, None
+        self._ping = self._lost_at_start = None
         with self._output.open("wb") as output:
             child = start_python(
                 ["-m", "analytics_service.embedded.child", str(self._folder.server)],
@@ -107,33 +93,32 @@ class EmbeddedServer(Program):
         self._pid = child.pid
         return child
 
-    def is_ready(self) -> bool:
-        """Whether the server answers a query and was announced to other processes, which a full disk prevents."""
-        self.is_answering()
-        if self._lost is None:
+    def answers(self) -> bool:
+        """Whether the server has answered since the last call. At first, also whether it was announced to other
+        processes, which a full disk prevents."""
+        last = self._ping
+        if last is not None and not last.done():
             return False
-        self._lost_at_start = self._lost
-        try:
-            self._folder.announce(Running(os.getpid(), self._pid, self._port, USER))
-        except OSError:
+        self._ping = in_thread(partial(read_lost_writes, self._port, self._access.password))
+        if last is None or last.exception() is not None:
             return False
+        lost = last.result()
+        if lost is None:
+            return self._lost_at_start is not None
+        self._lost = lost
+        if self._lost_at_start is None:
+            try:
+                self._folder.announce(Running(os.getpid(), self._pid, self._port, USER))
+            except OSError:
+                return False
+            self._lost_at_start = lost
         return True
-
-    def is_answering(self) -> bool:
-        """Whether the server has answered a ping since the last call."""
-        answered = self._ping.answered() if self._ping else True
-        if answered is not None:
-            if self._ping and self._ping.lost_writes is not None:
-                self._lost = self._ping.lost_writes
-            self.release()
-            self._ping = Ping(self._port, self._access.password)
-        return bool(answered)
 
     def fault(self) -> str:
         """A fault if the server has lost writes since it was ready. Merged parts of tables may then be broken; at a
         start, ClickHouse detects that and uses the parts before the merge, kept for eight minutes (rule 9.5, lost
         writes)."""
-        has_lost = self._lost is not None and self._lost > self._lost_at_start
+        has_lost = self._lost_at_start is not None and self._lost > self._lost_at_start
         return "could not write to its disk: free space on it" if has_lost else ""
 
     def adapt(self) -> bool:
@@ -145,12 +130,6 @@ class EmbeddedServer(Program):
 
     def ask_to_stop(self, child: Child) -> None:
         child.end_input()
-
-    def release(self) -> None:
-        """Close the current ping, if any."""
-        if self._ping is not None:
-            self._ping.close()
-        self._ping = None
 
     def explain(self, code: int) -> str:
         """How the server ended, with the last line that it printed."""

@@ -109,7 +109,7 @@ class _Gunicorn(Program):
     def launch(self) -> Child:
         return start_python(_ARGUMENTS, self._environ, pass_fds=self._inherited)
 
-    def is_ready(self) -> bool:
+    def answers(self) -> bool:
         """Whether a worker accepts a connection, and answers or closes it."""
         try:
             with connect_to(self._bind, _PROBE_SECONDS) as client:

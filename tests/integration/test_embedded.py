@@ -36,7 +36,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import attach, clickhouse, serve_clickhouse
 from analytics_service.embedded.configuration import configured_port
 from analytics_service.embedded.folder import DataFolder
-from analytics_service.embedded.server import EmbeddedServer, Ping
+from analytics_service.embedded.server import EmbeddedServer, read_lost_writes
 from analytics_service.errors import DiskFull, ProcessError, SettingError, StoreUnavailable
 from analytics_service.store.ledger import Origin
 from analytics_service.store.migrations import migrate
@@ -751,16 +751,15 @@ def test_a_server_that_is_stopped_answers_no_ping_and_is_killed_and_restarted(
         port, stopped = configured(own.data_dir), server_pid(own.data_dir)
         assert port
         password = read_password(own.data_dir / PASSWORD)
-        with closing(Ping(port, password)) as ping:
-            until(ping.answered)
-            assert ping.lost_writes == 0
-        with closing(Ping(free_port(), password)) as ping:
-            assert ping.answered() is False
+        assert read_lost_writes(port, password) == 0
+        assert read_lost_writes(port, "wrong") is None
+        with pytest.raises(ConnectionRefusedError):
+            read_lost_writes(free_port(), password)
         os.kill(stopped, signal.SIGSTOP)
         # It takes a moment until all of its threads have stopped.
         until(lambda: all(one.read_text().rpartition(")")[2].split()[0] == "T" for one in threads_of(stopped)))
-        with closing(Ping(port, password)) as ping:
-            assert [ping.answered() for _ in range(20)] == [None] * 20
+        with pytest.raises(StoreUnavailable):
+            read_lost_writes(port, password, 0.1)
         until(lambda: not alive(stopped))
         until(lambda: answers(own))
     assert "The embedded ClickHouse has not answered for 3 s." in caplog.text
