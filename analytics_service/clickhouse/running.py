@@ -59,16 +59,13 @@ def require_running(folder: Path) -> Running:
 def read_password(path: Path) -> str:
     """The password in a file. StoreUnavailable if the file cannot be read or holds no password."""
     try:
-        content = path.read_text("ascii")
+        content = path.read_text("latin-1")
     except OSError as error:
         raise StoreUnavailable(f"The password file {path} cannot be read ({error.strerror}).") from error
-    except UnicodeDecodeError:
-        content = "\0"
     if not _A_PASSWORD.fullmatch(content):
-        fault = "is malformed" if content else "is empty"
         raise StoreUnavailable(
-            f"The password file {path} {fault}. Stop the processes of this data folder and delete the file; the next "
-            "start creates a new password."
+            f"The password file {path} holds no password. Stop the processes of this data folder and delete the file; "
+            "the next start creates a new password."
         )
     return content.rstrip("\n")
 

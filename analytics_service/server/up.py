@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.running import RESEARCHER_PASSWORD, native_port, server_of
-from analytics_service.concurrency import beside, deadline
+from analytics_service.concurrency import beside
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.embedded.configuration import RESEARCHER
-from analytics_service.errors import AnalyticsError, SourceMismatch
+from analytics_service.errors import SourceMismatch
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.logs import echo
@@ -26,21 +26,17 @@ from analytics_service.server.past import fill_past_beside
 from analytics_service.server.serve import HttpService, Orders
 from analytics_service.sources.registry import Choice, choose_source
 from analytics_service.state.health import FILLING
-from analytics_service.store.datasets.assets import ASSETS_DATASET
-from analytics_service.store.ledger import read_heads
-from analytics_service.store.loss_check import check
 from analytics_service.store.migrations import migrate
 from analytics_service.store.ownership import require_continued
 from analytics_service.store.rewrite import keep_complete
 from analytics_service.store.schema import require_all_tables
 from analytics_service.supervisor import Child, Program, Supervisor, run_children, start_python
+from jobs.scheduler import watch_losses
 
 log = logging.getLogger(__name__)
 
 _SOURCE_OF_EMPTY = "simulated"
-# Seconds that a start waits for the check for lost rows.
-_CHECK_SECONDS = 5.0
-# Seconds that the end waits for the completion of a rewrite.
+# Seconds that the end waits for the completion of a rewrite, and for a check for lost rows.
 _LAST_SECONDS = 5.0
 
 
@@ -53,13 +49,10 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
         with closing(Store(reached)) as store:
             bring_up_to_date(store, settings, replace_source=replace_source)
             choice = choose_source(store, settings, empty=_SOURCE_OF_EMPTY, replace_source=replace_source)
-            if choice.source is None:
-                _check_losses(store)
-            has_prices = choice.source is not None or ASSETS_DATASET in read_heads(store)
         reached = replace(reached, source=choice.spec)
         children: list[Supervisor] = []
         variables = {}
-        meanwhile = completing_rewrites(reached)
+        meanwhile = keep_store(reached)
         if choice.source is not None:
             stack.enter_context(closing(choice.source))
             folder = new_folder()
@@ -72,16 +65,20 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
         service = HttpService(reached, sockets, variables)
         # The scheduler takes the first snapshots while gunicorn starts.
         with run_children([*children, service]):
-            echo(welcome_message(reached, choice, has_prices=has_prices))
+            echo(welcome_message(reached, choice))
             with meanwhile:
                 service.follow(orders)
 
 
 @contextmanager
-def completing_rewrites(settings: Settings) -> Iterator[None]:
-    """Complete interrupted rewrites in a thread during the block. Used without a scheduler, which does the same. The
-    next start completes the rest."""
-    with closing(Store(settings)) as store, beside("rewrites", partial(keep_complete, store), _LAST_SECONDS):
+def keep_store(settings: Settings) -> Iterator[None]:
+    """Complete interrupted rewrites and look for lost rows beside the block. Used without a scheduler, which does the
+    same. The next start does the rest."""
+    with (
+        closing(Store(settings)) as store,
+        beside("rewrites", partial(keep_complete, store), _LAST_SECONDS),
+        beside("losses", partial(watch_losses, store), _LAST_SECONDS),
+    ):
         yield
 
 
@@ -115,17 +112,7 @@ def bring_up_to_date(store: Store, settings: Settings, *, replace_source: bool) 
     require_all_tables(store)
 
 
-def _check_losses(store: Store) -> None:
-    """Check for lost rows before anybody reads the store, as a scheduler would at its start. A large store is not
-    waited for."""
-    try:
-        with deadline(_CHECK_SECONDS, breaker=None):
-            check(store)
-    except AnalyticsError as error:
-        log.info("The store has not been checked for lost rows. %s", error)
-
-
-def welcome_message(settings: Settings, choice: Choice, *, has_prices: bool) -> str:
+def welcome_message(settings: Settings, choice: Choice) -> str:
     """Addresses to try, the source of snapshots, where to use SQL, and how to stop."""
     base, server, source = local_url(settings.bind), server_of(settings), choice.source
     ask = f"Open {base}/ in a browser, or try:"
@@ -142,8 +129,6 @@ def welcome_message(settings: Settings, choice: Choice, *, has_prices: bool) -> 
         lines += [f"  {base}/?view=address&address={source.sample_account}"]
     lines += [f"  {base}/docs", ""]
     lines += [f"Jobs  {choice.reason if source is None else f'Snapshots come from {source.spec}.'}"]
-    if not has_prices:
-        lines += ["      There are no prices yet. `analytics-service import --help` says how to import some."]
     if settings.metrics_endpoint is not None:
         url = local_url(settings.metrics_bind)
         at = f" at {settings.metrics_bind}" if isinstance(settings.metrics_endpoint, str) else ""

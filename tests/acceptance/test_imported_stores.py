@@ -62,7 +62,6 @@ def test_an_imported_store_is_served_backed_up_and_restored_into_another_folder(
     process = own.up()
     printed = own.printed()
     assert "imported history only and has no source, so no snapshots are taken" in printed
-    assert "There are no prices yet" not in printed
     assert not any("jobs run" in command_line(pid) for pid in children(process.pid))
     assert own.get("/readyz")[0] == 200
     assert own.get("/api/v1/status/health")[1]["data"]["simulated"] is False

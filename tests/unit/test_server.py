@@ -59,18 +59,13 @@ def test_a_password_is_made_once(folder: DataFolder) -> None:
     assert len(password) == 43
 
 
-@pytest.mark.parametrize(
-    ("content", "fault"),
-    [(b"", "is empty"), (b"short", "is malformed"), (b"\xff" * 43, "is malformed"), (b"a b" * 15, "is malformed")],
-)
-def test_a_password_file_without_a_password_is_refused_in_one_line(
-    folder: DataFolder, content: bytes, fault: str
-) -> None:
+@pytest.mark.parametrize("content", [b"", b"short", b"\xff" * 43, b"a b" * 15])
+def test_a_password_file_without_a_password_is_refused_in_one_line(folder: DataFolder, content: bytes) -> None:
     path = folder.root / "password"
     path.write_bytes(content)
     with pytest.raises(ProcessError) as refused:
         folder.password(PASSWORD)
-    assert f"The password file {path} {fault}." in str(refused.value)
+    assert f"The password file {path} holds no password." in str(refused.value)
     assert "delete the file" in str(refused.value)
     assert "\n" not in str(refused.value)
     assert path.read_bytes() == content
