@@ -8,10 +8,11 @@ out. If a job adds late observations meanwhile (rule 8.1, late data), the backup
 import json
 import os
 import secrets
+import shutil
 import tarfile
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +20,6 @@ from pathlib import Path
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.errors import Reporter
 from analytics_service.config.private_files import NewFile
-from analytics_service.embedded.leftovers import empty_folder
 from analytics_service.errors import AnalyticsError, OperationFailed, StoreUnavailable, Superseded, UserError
 from analytics_service.market.instants import unix_second
 from analytics_service.store.ledger import HEADS, LEDGER, read_heads, require_unchanged
@@ -111,6 +111,16 @@ def _pack(folder: Path, path: Path, manifest: Manifest, reporter: Reporter) -> N
             new.keep()
     except OSError as error:
         raise OperationFailed(f"The backup {path} cannot be written ({error.strerror or error}).") from error
+
+
+@contextmanager
+def empty_folder(folder: Path) -> Iterator[None]:
+    """Remove a folder before and after the block. A backup or restore that was killed may have left it."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def statement_tables(names: Iterable[str], database: str, other: str) -> str:

@@ -15,19 +15,21 @@ from analytics_service.admin.backup import (
     SPARE,
     Manifest,
     backup_disk,
+    empty_folder,
     run_statement,
     saved_tables,
     statement_tables,
 )
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.errors import Reporter
-from analytics_service.embedded.leftovers import RESTORING, clear_leftovers, drop_database, empty_folder
 from analytics_service.errors import AnalyticsError, DiskFull, OperationFailed, SchemaError, UserError
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.migrations import migrate
 from analytics_service.store.schema import Applied, Migration, shipped_migrations, unapplied_migrations
 from analytics_service.store.write_lock import LOCKS
 
+# Suffix of the database that is filled.
+RESTORING = "_restoring"
 # Tables that have rows even in a store without data.
 _ALWAYS_FILLED = {"schema_migration", JOB_RUNS, LOCKS}
 # Largest manifest, in bytes.
@@ -69,20 +71,26 @@ def restore(store: Store, path: Path, folder: Path, reporter: Reporter, *, repla
     if filled and not replace:
         raise UserError("The store has data. With --replace, the backup replaces all of it.")
     applied = {each.number for each in manifest.migrations}
+    name = store.database + RESTORING
     try:
-        with empty_folder(folder), closing(store.sibling(store.database + RESTORING)) as beside:
+        with empty_folder(folder), closing(store.sibling(name)) as beside:
+            # A restore that was killed may have left it.
+            drop_database(store, name)
             _unpack(path, folder, reporter)
             _load(beside, folder, [each for each in shipped_migrations() if each.number in applied], reporter)
     except BaseException:
-        # If ClickHouse is away, the next start cleans up.
         with suppress(AnalyticsError):
-            clear_leftovers(store)
+            drop_database(store, name)
         raise
     # Migrating makes the views and the heads: views would name the other database.
     drop_database(store, store.database)
-    store.command(f"RENAME DATABASE `{store.database}{RESTORING}` TO `{store.database}`", in_database=False)
+    store.command(f"RENAME DATABASE `{name}` TO `{store.database}`", in_database=False)
     migrate(store, is_alone=True)
     return manifest
+
+
+def drop_database(store: Store, name: str) -> None:
+    store.command(f"DROP DATABASE IF EXISTS `{name}` SYNC", in_database=False)
 
 
 def _unpack(path: Path, folder: Path, reporter: Reporter) -> None:

@@ -1,16 +1,13 @@
 """Provides the ClickHouse of a command: a server by URL, another process's server, or a server started here."""
 
 import os
-import shutil
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.folder import DataFolder, FolderHolder
-from analytics_service.embedded.leftovers import clear_leftovers
 from analytics_service.embedded.server import EmbeddedServer
 from analytics_service.errors import ProcessError
 from analytics_service.supervisor import Supervisor, run_children
@@ -44,9 +41,6 @@ def clickhouse(settings: Settings, command: str, *, attach: bool = True) -> Iter
         return
     try:
         with serve_clickhouse(folder, lock, settings):
-            shutil.rmtree(folder.unfinished, ignore_errors=True)
-            with closing(Store(reached)) as store:
-                clear_leftovers(store)
             yield reached
     finally:
         os.close(lock)

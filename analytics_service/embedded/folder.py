@@ -19,8 +19,6 @@ log = logging.getLogger(__name__)
 
 # Bytes of a record. Records are written in place, which needs no more space on a full disk.
 _RECORD_BYTES = 1024
-# The folder on the disk `backups` that `backup` and `restore` work in.
-UNFINISHED = "unfinished"
 # The mode of files that only their owner may read.
 _PRIVATE = 0o600
 # A link could lead to another program's file, and opening a pipe would block.
@@ -68,8 +66,8 @@ class DataFolder:
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
         self.server = self.root / "clickhouse"
-        # Where backups are written before they are packed, on ClickHouse's disk `backups`.
-        self.unfinished = self.server / "data" / "backups" / UNFINISHED
+        # Where `backup` and `restore` work, on ClickHouse's disk `backups`.
+        self.unfinished = self.server / "data" / "backups" / "unfinished"
         self._lock = self.root / "lock"
         self._running = self.root / RUNNING
 
