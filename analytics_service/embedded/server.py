@@ -60,7 +60,6 @@ class EmbeddedServer(Program):
     # Opening many tables after a crash takes time.
     ready_seconds = 120.0
     silent_seconds = _PING_SECONDS
-    error = ProcessError
 
     def __init__(self, folder: DataFolder, lock: int, settings: Settings) -> None:
         self.where_logged = f"Its logs are in {folder.server}."

@@ -133,7 +133,7 @@ def test_a_child_that_ends_before_it_is_ready_fails_the_first_start(scene: Scene
 def test_a_child_that_is_never_ready_is_killed_and_fails_the_first_start(scene: Scene) -> None:
     begun = scene.now
     scene.program.answers = lambda: False
-    with pytest.raises(Refused, match=r"^The test program has not answered for 120 s\. See the log\.$"):
+    with pytest.raises(ProcessError, match=r"^The test program has not answered for 120 s\. See the log\.$"):
         scene.supervisor.start()
     assert scene.now - begun == pytest.approx(120, abs=0.1)
     assert scene.child.events == ["killed", "pipe closed"]
