@@ -118,13 +118,15 @@ class SnapshotTable:
         return (decode_rows(row, self.columns) for row in rows.iter_rows(named=True))
 
 
-class SnapshotRange:
-    """The rows of the complete snapshots in [start, end) (unix seconds) and of the newest snapshot before. Reads each
-    table whole, on its first use."""
+class Snapshots:
+    """The rows of some complete snapshots: `versions` by dataset and unix second. Tables with a row for each asset are
+    restricted to `ids`, if given. Reads each table whole, on its first use."""
 
-    def __init__(self, store: Store, start: int, end: int) -> None:
-        self._store = store
-        self._range = {"start": start, "end": end}
+    def __init__(
+        self, store: Store, versions: Mapping[str, Mapping[int, int]], ids: Sequence[str] | None = None
+    ) -> None:
+        self.versions = versions
+        self._store, self._ids = store, ids
         self._frames: dict[SnapshotTable, dict[int, pl.DataFrame]] = {}
 
     def frames(self, table: SnapshotTable) -> Mapping[int, pl.DataFrame]:
@@ -134,46 +136,19 @@ class SnapshotRange:
             self._frames[table] = {part["observed_at"][0]: part for part in parts}
         return self._frames[table]
 
-    def _read(self, table: SnapshotTable) -> pl.DataFrame:
-        schema = schema_of({**table.columns, "observed_at": Time()})
-        placeholders = {"columns": select_list(table.columns), "key": ", ".join(table.key)}
-        return self._rows(table, placeholders).select(pl.col(name).cast(dtype) for name, dtype in schema.items())
-
-    def _rows(self, table: SnapshotTable, placeholders: Mapping[str, str]) -> pl.DataFrame:
-        return self._store.query(
-            "read_rows_between", placeholders, table=table.name, dataset=table.dataset, **self._range
-        )
-
-    def read(self, table: SnapshotTable, at: int) -> Iterator[dict[str, Any]]:
+    def read(self, table: SnapshotTable, at: int) -> list[dict[str, Any]]:
         """The rows of the snapshot at a second, as from `SnapshotTable.read`."""
         rows = self.frames(table).get(at)
-        return (decode_rows(row, table.columns) for row in ([] if rows is None else rows.iter_rows(named=True)))
+        return [] if rows is None else [decode_rows(row, table.columns) for row in rows.rows(named=True)]
 
-
-class SnapshotList(SnapshotRange):
-    """The rows of some complete snapshots: `versions` by dataset and unix second. Tables with a row for each asset are
-    restricted to `ids`."""
-
-    def __init__(self, store: Store, versions: Mapping[str, Mapping[int, int]], ids: Sequence[str]) -> None:
-        super().__init__(store, 0, 0)
-        self._versions = versions
-        self._ids = list(ids)
-        self._decoded: dict[SnapshotTable, dict[int, list[dict[str, Any]]]] = {}
-
-    def read(self, table: SnapshotTable, at: int) -> Iterator[dict[str, Any]]:
-        """See `SnapshotRange.read`. Decodes all rows at once, which takes half as long for many small snapshots."""
-        if table not in self._decoded:
-            rows: dict[int, list[dict[str, Any]]] = {}
-            for row in self._read(table).iter_rows(named=True):
-                rows.setdefault(row["observed_at"], []).append(decode_rows(row, table.columns))
-            self._decoded[table] = rows
-        return iter(self._decoded[table].get(at, ()))
-
-    def _rows(self, table: SnapshotTable, placeholders: Mapping[str, str]) -> pl.DataFrame:
-        only = "asset_id IN {ids:Array(String)}" if "asset_id" in table.key else "true"
-        listed = self._versions[table.dataset]
-        bound = {"seconds": list(listed), "versions": list(listed.values()), "ids": self._ids}
-        return self._store.query("read_rows_of_snapshots", {**placeholders, "only": only}, table=table.name, **bound)
+    def _read(self, table: SnapshotTable) -> pl.DataFrame:
+        only = "true" if self._ids is None or "asset_id" not in table.key else "asset_id IN {ids:Array(String)}"
+        placeholders = {"columns": select_list(table.columns), "key": ", ".join(table.key), "only": only}
+        listed = self.versions[table.dataset]
+        bound = {"seconds": list(listed), "versions": list(listed.values()), "ids": list(self._ids or ())}
+        rows = self._store.query("read_rows_of_snapshots", placeholders, table=table.name, **bound)
+        schema = schema_of({**table.columns, "observed_at": Time()})
+        return rows.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
 
 
 # The rows of a snapshot by table: domain values by column.

@@ -1,11 +1,10 @@
 """The store itself as a source, for snapshots that are recomputed from stored data."""
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
-from analytics_service.clickhouse.columns import Read, SnapshotRange, SnapshotTable
+from analytics_service.clickhouse.columns import Read, Snapshots
 from analytics_service.clickhouse.connection import Store
 from analytics_service.concurrency import locked_cached_property
 from analytics_service.market.assets import Asset
@@ -16,15 +15,15 @@ from analytics_service.market.ptoken import Ptoken, no_ptoken
 from analytics_service.sources.base import Source
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.histories import PRICES
-from analytics_service.store.datasets.markets import CONFIG, PTOKEN, config_of, market_prices_of, markets_of, ptoken_of
+from analytics_service.store.datasets.markets import config_of, market_prices_of, markets_of, ptoken_of
 from analytics_service.store.datasets.observations import read_last_prices, read_series
-from analytics_service.store.ledger import read_head
+from analytics_service.store.ledger import newest_snapshots_at, read_head
 
 
 class StoredSource(Source):
     """A store's state at instants (whole seconds, oldest first): assets as defined now, until they end; the last price
     of each if it is known (rule 4.8, known prices), before its first price the price of the snapshot of markets; and
-    the newest complete snapshot of everything else. Reads by range."""
+    the newest complete snapshot of everything else."""
 
     may_hang = False
     # A stored snapshot may lack markets.
@@ -34,18 +33,21 @@ class StoredSource(Source):
     def __init__(self, store: Store, instants: Sequence[datetime]) -> None:
         self._store = store
         self._seconds = [unix_second(at) for at in instants]
-        self.snapshots = SnapshotRange(store, self._seconds[0], self._seconds[-1] + 1)
+        # By dataset: instant and version of its newest snapshot at each of the seconds.
+        newest = newest_snapshots_at(store, ("markets", "ptoken", "positions"), self._seconds)
+        self._newest = {dataset: dict(zip(self._seconds, listed, strict=True)) for dataset, listed in newest.items()}
+        self.snapshots = Snapshots(store, {name: dict(filter(None, listed)) for name, listed in newest.items()})
 
     def can_value(self, at: datetime, dataset: str) -> bool:
         """Whether prices and markets are known at an instant, and for positions the protocol token."""
-        states = (CONFIG, PTOKEN) if dataset == "positions" else (CONFIG,)
+        states = ("markets", "ptoken") if dataset == "positions" else ("markets",)
         return bool(self.prices(at)) and all(self._reader(state, at) for state in states)
 
     def assets(self, at: datetime) -> Sequence[Asset]:
         return [asset for asset in self._assets if not asset.has_ended(at)]
 
     def prices(self, at: datetime) -> Sequence[Price]:
-        second, read = unix_second(at), self._reader(CONFIG, at)
+        second, read = unix_second(at), self._reader("markets", at)
         last = [prices[second] for prices in self._prices.values() if second in prices]
         of_markets = market_prices_of(read) if read else {}
         early = {asset_id: usd for asset_id, usd in of_markets.items() if asset_id in self._prices}
@@ -56,15 +58,15 @@ class StoredSource(Source):
         ]
 
     def markets(self, at: datetime) -> Sequence[Market]:
-        read = self._reader(CONFIG, at)
+        read = self._reader("markets", at)
         return [*markets_of(read).values()] if read else ()
 
     def config(self, at: datetime) -> GlobalConfig:
-        read = self._reader(CONFIG, at)
+        read = self._reader("markets", at)
         return config_of(read) if read else NO_CONFIG
 
     def ptoken(self, at: datetime) -> Ptoken:
-        read = self._reader(PTOKEN, at)
+        read = self._reader("ptoken", at)
         return ptoken_of(read) if read else no_ptoken(at)
 
     @locked_cached_property
@@ -78,8 +80,7 @@ class StoredSource(Source):
         series = read_series(self._store, PRICES, head.last_observed_at + 1) if head else ()
         return read_last_prices(self._store, series, self._seconds)
 
-    def _reader(self, dated: SnapshotTable, at: datetime) -> Read | None:
-        """A reader of the newest snapshot at or before an instant, or None; `dated` has one row of each snapshot."""
-        seconds = [*self.snapshots.frames(dated)]
-        index = bisect_right(seconds, unix_second(at))
-        return partial(self.snapshots.read, at=seconds[index - 1]) if index else None
+    def _reader(self, dataset: str, at: datetime) -> Read | None:
+        """A reader of a dataset's newest snapshot at or before an instant, or None."""
+        newest = self._newest[dataset][unix_second(at)]
+        return partial(self.snapshots.read, at=newest[0]) if newest else None

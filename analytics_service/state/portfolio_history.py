@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from analytics_service.clickhouse.columns import SnapshotList
+from analytics_service.clickhouse.columns import Snapshots
 from analytics_service.clickhouse.connection import Store
 from analytics_service.concurrency import locked_cached_property
 from analytics_service.history.reader import HistoryReader
@@ -48,8 +48,8 @@ class _Context:
     assets: Mapping[str, Asset]
     quoted: Prices
     taken: Taken
-    rows: SnapshotList
-    tokens: SnapshotList | None
+    rows: Snapshots
+    tokens: Snapshots | None
 
     @locked_cached_property
     def prices(self) -> dict[str, Decimal | None]:
@@ -99,11 +99,11 @@ class PortfolioReader:
         listed: Mapping[str, Sequence[tuple[int, int] | None]],
     ) -> Iterable[PortfolioAt]:
         versions = {dataset: dict(filter(None, pairs)) for dataset, pairs in listed.items()}
-        tokens = SnapshotList(self._store, versions, ()) if any(map(_has_token, positions)) else None
+        tokens = Snapshots(self._store, versions) if any(map(_has_token, positions)) else None
         ids = {asset_id for position in positions for asset_id in _held(position)}
         ids |= {row["asset_id"] for at in versions["ptoken"] for row in (tokens.read(PTOKEN, at) if tokens else ())}
         related = self._related(ids)
-        rows = SnapshotList(self._store, versions, related)
+        rows = Snapshots(self._store, versions, related)
         before: tuple[object, ...] = ()
         for quoted, at, position in zip(self._quoted(related, moments, taken), taken, positions, strict=True):
             if (quoted, at, position) != before:

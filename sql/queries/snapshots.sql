@@ -16,31 +16,6 @@ WHERE observed_at = toDateTime({at:UInt32}, 'UTC')
 ORDER BY {key}
 LIMIT 1 BY {key}
 
--- name: read_rows_between
--- The rows of a table for the complete snapshots in a range [start, end) and for the newest snapshot before it, each as
--- from `read_snapshot_rows`.
-SELECT observed_at, {columns}
-FROM {table:Identifier}
-WHERE (observed_at, version) IN
-(
-    SELECT at, max(version)
-    FROM snapshot
-    WHERE dataset = {dataset:String}
-      AND kind IN ('job', 'backfill')
-      AND at < toDateTime({end:UInt32}, 'UTC')
-      AND at >=
-      (
-          SELECT max(at)
-          FROM snapshot
-          WHERE dataset = {dataset:String}
-            AND kind IN ('job', 'backfill')
-            AND at <= toDateTime({start:UInt32}, 'UTC')
-      )
-    GROUP BY at
-)
-ORDER BY observed_at, {key}
-LIMIT 1 BY observed_at, {key}
-
 -- name: read_rows_of_snapshots
 -- The rows of a table for some complete snapshots, given by instant and version, each as from `read_snapshot_rows`.
 SELECT observed_at, {columns}

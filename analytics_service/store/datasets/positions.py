@@ -13,8 +13,9 @@ from xxhash import xxh3_64_intdigest
 from analytics_service.clickhouse.columns import (
     UNFIT,
     Columns,
-    SnapshotRange,
+    Row,
     SnapshotRows,
+    Snapshots,
     SnapshotTable,
     encode_tuples,
     schema_of,
@@ -312,15 +313,18 @@ def read_activity(store: Store, at: int) -> Activity:
 
 def knows_all_addresses(store: Store, at: int) -> bool:
     """Whether a snapshot (unix second) has the positions of all addresses."""
-    return at not in partly_known_addresses(SnapshotRange(store, at, at + 1))
+    return all(map(_has_all_addresses, _SUMMARY.read(store, at)))
 
 
-def partly_known_addresses(snapshots: SnapshotRange) -> set[int]:
-    """The snapshots (unix seconds) of a range that have positions of some addresses only: they count more borrowers or
-    lenders than addresses."""
-    users = pl.max_horizontal("borrowers", "lenders")
-    frames = snapshots.frames(_SUMMARY).items()
-    return {second for second, rows in frames if rows.select((users > pl.col("addresses")).any()).item()}
+def partly_known_addresses(snapshots: Snapshots) -> set[int]:
+    """The snapshots (unix seconds) that have positions of some addresses only."""
+    seconds = snapshots.versions[_SUMMARY.dataset]
+    return {second for second in seconds if not all(map(_has_all_addresses, snapshots.read(_SUMMARY, second)))}
+
+
+def _has_all_addresses(summary: Row) -> bool:
+    """Whether a snapshot counts no more borrowers or lenders than addresses."""
+    return bool(max(summary["borrowers"], summary["lenders"]) <= summary["addresses"])
 
 
 def read_position(store: Store, address: str, at: int) -> Position:
