@@ -96,7 +96,6 @@ source_option = setting_option("source", "SPEC")
 replace_source_option = click.option(
     "--replace-source",
     is_flag=True,
-    help="Make --source the source of the store from now on; needed once. Stored data stays, except that `up` deletes "
-    "simulated data of an earlier version.",
+    help="Make --source the source of the store from now on; needed once. Stored data stays.",
 )
 workers_option = setting_option("workers", "N")

@@ -16,7 +16,6 @@ from analytics_service.concurrency import beside
 from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import FOUND, clickhouse
 from analytics_service.embedded.configuration import RESEARCHER
-from analytics_service.errors import SourceMismatch
 from analytics_service.http.api_keys import require_keys
 from analytics_service.http.instruments import FOLDER, JOBS_FOLDER, WRITER
 from analytics_service.logs import echo
@@ -27,7 +26,6 @@ from analytics_service.server.serve import HttpService, Orders
 from analytics_service.sources.registry import Choice, choose_source
 from analytics_service.state.health import FILLING
 from analytics_service.store.migrations import migrate
-from analytics_service.store.ownership import require_continued
 from analytics_service.store.rewrite import keep_complete
 from analytics_service.store.schema import require_all_tables
 from analytics_service.supervisor import Child, Program, Supervisor, run_children, start_python
@@ -47,7 +45,8 @@ def up(settings: Settings, command: str, orders: Orders, *, replace_source: bool
         sockets = stack.enter_context(is_bound(settings))
         reached = stack.enter_context(clickhouse(settings, command, attach=False))
         with closing(Store(reached)) as store:
-            bring_up_to_date(store, settings, replace_source=replace_source)
+            migrate(store, is_alone=settings.clickhouse_url is None)
+            require_all_tables(store)
             choice = choose_source(store, settings, empty=_SOURCE_OF_EMPTY, replace_source=replace_source)
         reached = replace(reached, source=choice.spec)
         children: list[Supervisor] = []
@@ -93,23 +92,6 @@ class _Scheduler(Program):
 
     def launch(self) -> Child:
         return start_python(("-m", "analytics_service.cli", "jobs", "run"), self._environ)
-
-
-def bring_up_to_date(store: Store, settings: Settings, *, replace_source: bool) -> None:
-    """Bring the schema up to date. With `replace_source`, first empty an embedded store of an earlier simulation.
-
-    SourceMismatch, with nothing changed, for such a store otherwise.
-    """
-    is_embedded = settings.clickhouse_url is None
-    try:
-        require_continued(store)
-    except SourceMismatch:
-        if not (replace_source and is_embedded):
-            raise
-        log.warning("Deleting the simulated data of an earlier version.")
-        store.execute(f"DROP DATABASE `{store.database}` SYNC", in_database=False)
-    migrate(store, is_alone=is_embedded)
-    require_all_tables(store)
 
 
 def welcome_message(settings: Settings, choice: Choice) -> str:

@@ -7,15 +7,14 @@ of others are refused.
 """
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import without_credentials
-from analytics_service.errors import SchemaError, SourceMismatch
-from analytics_service.store.ledger import IMPORTED, Origin
+from analytics_service.errors import SourceMismatch
+from analytics_service.store.ledger import Origin
 
-_ANOTHER = "use another store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"
+_ANOTHER = "use an empty store: --data-dir names its folder, ANALYTICS_CLICKHOUSE_DATABASE its database on a server"
 _REAL = "not simulated"
 """The owner's name of a store without simulated data."""
 MADE_UP = "simulated by "
@@ -44,24 +43,15 @@ def simulated_spec(name: str | None) -> str | None:
     if name is None or name == _REAL:
         return None
     if not name.startswith(MADE_UP):
-        raise SourceMismatch(
-            f"This store holds {name.rpartition(' ')[2]} of an earlier version, whose simulation differs and cannot be "
-            f"continued. Nothing was changed. To start over, {_ANOTHER}. With an embedded ClickHouse, "
-            "`up --replace-source` deletes the old data and starts over, too."
-        )
+        held = f"{name.rpartition(' ')[2]} of an earlier version, whose simulation differs and cannot be continued"
+        raise SourceMismatch(f"This store holds {held}. To start over, {_ANOTHER}.")
     return name.removeprefix(MADE_UP)
 
 
-def require_continued(store: Store) -> None:
-    """SourceMismatch if the store holds data of an earlier simulation. Works before its schema is upgraded."""
-    # Without the table there is no simulated data.
-    with suppress(SchemaError):
-        simulated_spec(read_owner(store).name)
-
-
 def remembered_source(owner: Owner) -> str | None:
-    """The spec of the store's source, if it has one."""
-    return owner.source or simulated_spec(owner.name)
+    """The spec of the store's source, if it has one. SourceMismatch for an earlier simulation."""
+    simulated = simulated_spec(owner.name)
+    return owner.source or simulated
 
 
 def is_same_source(spec: str, other: str | None) -> bool:
@@ -111,14 +101,11 @@ def _require(owner: Owner, origin: Origin, *, replace: bool = False) -> None:
     source, own = remembered_source(owner), simulated_spec(owner.name)
     held, named = _shown(source or "imported history"), _shown(str(origin))
     if origin.simulated != (own is not None) or (own and not is_same_source(origin.spec, own)):
-        reason = f"This store holds {held}, and simulated data is never mixed with other data. Nothing was written."
-        if origin == IMPORTED:
-            raise SourceMismatch(f"{reason} To import, {_ANOTHER}.")
-        if is_same_source(origin.spec, source):
-            now = "now says that its data is simulated" if origin.simulated else "no longer says that its data is"
-            raise SourceMismatch(f"{named} {now}. {reason} To follow it, {_ANOTHER}.")
-        same = held if source else "none"
-        raise SourceMismatch(f"{reason} For {named}, {_ANOTHER}. To continue this one, choose --source {same}.")
+        kind = "simulated data" if origin.simulated else "data that is not simulated"
+        raise SourceMismatch(
+            f"This store holds {held}, and simulated data is never mixed with other data. Nothing was written. For "
+            f"{named} ({kind}), {_ANOTHER}."
+        )
     if origin.spec and source and not (replace or is_same_source(origin.spec, source)):
         raise SourceMismatch(
             f"The source of this store is {held}, not {named}. Nothing was written. To keep its data and continue with "
