@@ -5,7 +5,6 @@ commits that it lists. Rows of later commits are copied, too, but no reader sees
 out. If a job adds late observations meanwhile (rule 8.1, late data), the backup starts over.
 """
 
-import json
 import os
 import secrets
 import shutil
@@ -13,19 +12,15 @@ import tarfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.errors import Reporter
 from analytics_service.config.private_files import NewFile
 from analytics_service.errors import AnalyticsError, OperationFailed, StoreUnavailable, Superseded, UserError
-from analytics_service.market.instants import unix_second
 from analytics_service.store.ledger import HEADS, LEDGER, read_heads, require_unchanged
 from analytics_service.store.rewrite import correction
 from analytics_service.store.schema import (
-    Applied,
     Migration,
     missing_message,
     missing_tables,
@@ -34,10 +29,9 @@ from analytics_service.store.schema import (
 )
 from analytics_service.store.write_lock import ALL
 
-# The last member of the file. Without it, the file is incomplete.
-MANIFEST = "backup.json"
-# The two parts of a backup, in order.
+# The two parts of a backup, in order, and the tables of the first: with the migrations of the second one's tables.
 FIRST, SECOND = "ledger", "tables"
+FIRST_TABLES = (LEDGER, "schema_migration")
 # Bytes that a backup leaves free on the disk.
 SPARE = 64 * 2**20
 # The name of the database within a backup.
@@ -46,21 +40,12 @@ _ATTEMPTS = 5
 _PAUSE = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """Describes a backup: its time (unix second), and the applied migrations of its store."""
-
-    taken_at: int
-    migrations: Sequence[Applied]
+def second_tables(migrations: Sequence[Migration]) -> list[str]:
+    """The tables of the second part. The heads are left out, because they follow from the ledger."""
+    return [name for name in tables_of(migrations) if name not in (LEDGER, HEADS)]
 
 
-def saved_tables(migrations: Sequence[Migration]) -> dict[str, list[str]]:
-    """The tables of each part of a backup. The heads are left out, because they follow from the ledger."""
-    others = [name for name in tables_of(migrations) if name not in (LEDGER, HEADS)]
-    return {FIRST: [LEDGER], SECOND: [*others, "schema_migration"]}
-
-
-def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> Manifest:
+def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> None:
     """Write the store, whose schema is current, into a new file. `folder` holds the parts until they are packed.
 
     UserError if the file exists or the store lacks tables; DiskFull without room; CorrectionInProgress during a
@@ -76,36 +61,33 @@ def back_up(store: Store, path: Path, folder: Path, reporter: Reporter) -> Manif
     with correction(store, ALL, "backup"):
         for _ in range(_ATTEMPTS):
             with suppress(Superseded), empty_folder(folder):
-                manifest = _copy(store, folder, reporter)
-                _pack(folder, path, manifest, reporter)
-                return manifest
+                _copy(store, folder, reporter)
+                _pack(folder, path, reporter)
+                return
     raise OperationFailed("History was rewritten during every attempt. Take the backup later.")
 
 
-def _copy(store: Store, folder: Path, reporter: Reporter) -> Manifest:
+def _copy(store: Store, folder: Path, reporter: Reporter) -> None:
     """Make ClickHouse copy all tables into the folder. Superseded if history was rewritten meanwhile."""
     heads = read_heads(store)
-    taken_at = unix_second(datetime.now(UTC).replace(microsecond=0))
     sizes = dict(store.query("list_tables").iter_rows())
     store.require_room(sum(sizes.values()) + SPARE)
-    for part, names in saved_tables(shipped_migrations()).items():
+    for part, names in ((FIRST, FIRST_TABLES), (SECOND, second_tables(shipped_migrations()))):
         tables = statement_tables(names, store.database, DATABASE)
         size = sum(sizes[name] for name in names)
         run_statement(store, f"BACKUP {tables} TO {backup_disk(folder, part)}", ("Copying", size), reporter)
     require_unchanged(store, *heads.values())
-    applied = [Applied(migration.number, migration.name, migration.checksum) for migration in shipped_migrations()]
-    return Manifest(taken_at, applied)
 
 
-def _pack(folder: Path, path: Path, manifest: Manifest, reporter: Reporter) -> None:
+def _pack(folder: Path, path: Path, reporter: Reporter) -> None:
     """Pack the folder into one file."""
-    (folder / MANIFEST).write_text(json.dumps(asdict(manifest)), "utf-8")
-    files = [file for part in (FIRST, SECOND) for file in sorted((folder / part).rglob("*")) if file.is_file()]
+    # ClickHouse's lists of the files of each part, `.backup`, come last: without them, the file is incomplete.
+    files = [file for file in sorted(folder.rglob("*"), reverse=True) if file.is_file()]
     reporter.stage("Packing", sum(file.stat().st_size for file in files))
     try:
         with NewFile(path) as new:
             with tarfile.open(fileobj=new.file, mode="w") as archive:
-                for file in (*files, folder / MANIFEST):
+                for file in files:
                     archive.add(file, file.relative_to(folder))
                     reporter.advance(file.stat().st_size)
             new.keep()

@@ -3,21 +3,22 @@
 Nothing else may use the store meanwhile. The old database stays until the new one is complete and checked.
 """
 
-import json
 import shutil
 import tarfile
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
 from analytics_service.admin.backup import (
     DATABASE,
-    MANIFEST,
+    FIRST,
+    FIRST_TABLES,
+    SECOND,
     SPARE,
-    Manifest,
     backup_disk,
     empty_folder,
     run_statement,
-    saved_tables,
+    second_tables,
     statement_tables,
 )
 from analytics_service.clickhouse.connection import Store
@@ -25,59 +26,33 @@ from analytics_service.clickhouse.errors import Reporter
 from analytics_service.errors import AnalyticsError, DiskFull, OperationFailed, SchemaError, UserError
 from analytics_service.store.job_runs import JOB_RUNS
 from analytics_service.store.migrations import migrate
-from analytics_service.store.schema import Applied, Migration, shipped_migrations, unapplied_migrations
+from analytics_service.store.schema import pending_migrations, shipped_migrations
 from analytics_service.store.write_lock import LOCKS
 
 # Suffix of the database that is filled.
 RESTORING = "_restoring"
 # Tables that have rows even in a store without data.
 _ALWAYS_FILLED = {"schema_migration", JOB_RUNS, LOCKS}
-# Largest manifest, in bytes.
-_MOST = 2**20
+_NOT_ONE = "{} is not a complete backup of this service."
 
 
-def read_manifest(path: Path) -> Manifest:
-    """The manifest of a backup. UserError if the file is not a complete backup of a known schema."""
-    try:
-        # Opening a named pipe would wait for its writer.
-        if not path.is_file():
-            raise UserError(f"{path} is not a file. Name another file.")
-        with tarfile.open(path, "r:") as archive:
-            last = archive.getmembers()[-1]
-            member = archive.extractfile(last) if last.name == MANIFEST else None
-            fields = json.loads(member.read(_MOST) if member else "")
-        fields["migrations"] = [Applied(**each) for each in fields["migrations"]]
-        manifest = Manifest(**fields)
-    except (tarfile.TarError, EOFError, ValueError, TypeError, KeyError, IndexError) as error:
-        raise UserError(f"{path} is not a complete backup of this service.") from error
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror or error}).") from error
-    try:
-        unapplied_migrations(manifest.migrations, shipped_migrations())
-    except SchemaError as error:
-        raise UserError(f"{path} was written by another version: {error}") from error
-    return manifest
-
-
-def restore(store: Store, path: Path, folder: Path, reporter: Reporter, *, replace: bool) -> Manifest:
+def restore(store: Store, path: Path, folder: Path, reporter: Reporter, *, replace: bool) -> None:
     """Replace the store's content by a backup's. The backup is unpacked into `folder`.
 
     UserError for a file that cannot be restored, and for a store with data unless `replace`; DiskFull without room;
     OperationFailed for a damaged file. Nothing is changed then.
     """
-    manifest = read_manifest(path)
     store.command(f"CREATE DATABASE IF NOT EXISTS `{store.database}`", in_database=False)
     filled = {name for name, size in store.query("list_tables").iter_rows() if size} - _ALWAYS_FILLED
     if filled and not replace:
         raise UserError("The store has data. With --replace, the backup replaces all of it.")
-    applied = {each.number for each in manifest.migrations}
     name = store.database + RESTORING
     try:
         with empty_folder(folder), closing(store.sibling(name)) as beside:
             # A restore that was killed may have left it.
             drop_database(store, name)
             _unpack(path, folder, reporter)
-            _load(beside, folder, [each for each in shipped_migrations() if each.number in applied], reporter)
+            _load(beside, folder, reporter)
     except BaseException:
         with suppress(AnalyticsError):
             drop_database(store, name)
@@ -86,7 +61,6 @@ def restore(store: Store, path: Path, folder: Path, reporter: Reporter, *, repla
     drop_database(store, store.database)
     store.command(f"RENAME DATABASE `{name}` TO `{store.database}`", in_database=False)
     migrate(store, is_alone=True)
-    return manifest
 
 
 def drop_database(store: Store, name: str) -> None:
@@ -95,6 +69,9 @@ def drop_database(store: Store, name: str) -> None:
 
 def _unpack(path: Path, folder: Path, reporter: Reporter) -> None:
     """Unpack a backup. Refuses links, devices, and members that would leave the folder."""
+    # Opening a named pipe would wait for its writer.
+    if not path.is_file():
+        raise UserError(f"{path} is not a file. Name another file.")
     size = path.stat().st_size
     folder.mkdir(parents=True)
     # For the unpacked and for the restored data.
@@ -107,26 +84,36 @@ def _unpack(path: Path, folder: Path, reporter: Reporter) -> None:
                 archive.extract(member, folder, filter="data")
                 reporter.advance(member.size)
     except tarfile.TarError as error:
-        raise UserError(f"{path} is not a complete backup of this service.") from error
+        raise UserError(_NOT_ONE.format(path)) from error
     except OSError as error:
         raise OperationFailed(f"{path} cannot be unpacked into {folder} ({error.strerror or error}).") from error
+    if not all((folder / part / ".backup").is_file() for part in (FIRST, SECOND)):
+        raise UserError(_NOT_ONE.format(path))
 
 
-def _load(beside: Store, folder: Path, migrations: list[Migration], reporter: Reporter) -> None:
-    """Fill a new database. OperationFailed for a damaged file."""
+def _load(beside: Store, folder: Path, reporter: Reporter) -> None:
+    """Fill a new database. UserError for a backup of a newer version, OperationFailed for a damaged file."""
     beside.command(f"CREATE DATABASE `{beside.database}`", in_database=False)
-    parts = saved_tables(migrations)
     with beside.together("restore"):
-        for part, names in parts.items():
-            tables = statement_tables(names, DATABASE, beside.database)
-            size = sum(file.stat().st_size for file in (folder / part).rglob("*"))
-            run_statement(beside, f"RESTORE {tables} FROM {backup_disk(folder, part)}", ("Restoring", size), reporter)
-    names = [name for names in parts.values() for name in names]
+        _load_part(beside, folder, FIRST, FIRST_TABLES, reporter)
+        try:
+            missing = pending_migrations(beside)
+        except SchemaError as error:
+            raise UserError(f"The backup was written by another version: {error}") from error
+        applied = [migration for migration in shipped_migrations() if migration not in missing]
+        _load_part(beside, folder, SECOND, second_tables(applied), reporter)
+    # These rows are about processes that use the backed-up store.
+    for table in (JOB_RUNS, LOCKS):
+        beside.execute(f"TRUNCATE TABLE IF EXISTS {table}")
+
+
+def _load_part(beside: Store, folder: Path, part: str, names: Sequence[str], reporter: Reporter) -> None:
+    """Restore the tables of a part, and check their files."""
+    tables = statement_tables(names, DATABASE, beside.database)
+    size = sum(file.stat().st_size for file in (folder / part).rglob("*"))
+    run_statement(beside, f"RESTORE {tables} FROM {backup_disk(folder, part)}", ("Restoring", size), reporter)
     reporter.stage("Checking", len(names))
     for name in names:
         if not beside.query("check_table", {"table": name})["result"].item():
             raise OperationFailed(f"The backup is damaged: the files of table {name} differ from what was written.")
         reporter.advance(1)
-    # These rows are about processes that use the backed-up store.
-    for table in (JOB_RUNS, LOCKS):
-        beside.execute(f"TRUNCATE TABLE IF EXISTS {table}")

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from analytics_service.admin.backup import FIRST, SECOND, back_up
-from analytics_service.admin.restore import read_manifest
 from analytics_service.admin.restore import restore as restore_store
 from analytics_service.cli.context import (
     ProgressBars,
@@ -24,7 +23,6 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import clickhouse
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import UserError
-from analytics_service.market.instants import format_instant, from_unix
 from analytics_service.store.ledger import HEADS, HEADS_VIEW, LEDGER
 
 
@@ -67,17 +65,14 @@ def restore(file: Path, replaces: bool, **overrides: Any) -> None:
     """
     settings = waiting_for_store(load_settings(**overrides))
     _require_embedded(settings)
-    read_manifest(file)
     with (
         explaining_stop("The restore was stopped. Run it again with --replace."),
         clickhouse(settings, command_line(), attach=False) as reached,
         closing(Store(reached)) as store,
         closing(ProgressBars()) as bars,
     ):
-        manifest = restore_store(store, file, DataFolder(settings.data_dir).unfinished, bars, replace=replaces)
-    click.echo(
-        f"Restored {file}, as of {format_instant(from_unix(manifest.taken_at))}, into {store_location(settings)}."
-    )
+        restore_store(store, file, DataFolder(settings.data_dir).unfinished, bars, replace=replaces)
+    click.echo(f"Restored {file} into {store_location(settings)}.")
 
 
 def _require_embedded(settings: Settings) -> None:
