@@ -21,43 +21,19 @@ _GLANCE = 0.2
 _LEAST_SECONDS = 0.001
 
 
-class CircuitBreaker:
-    """Circuit breaker shared by waiting threads; `cause` is set while the store does not answer.
-
-    At most `most_waiting` threads wait at once, so that a worker keeps threads for probes and answers from memory.
-    """
-
-    cause = ""
-
-    def __init__(self, most_waiting: int = maxsize) -> None:
-        self._places = threading.Semaphore(most_waiting)
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Count this thread as waiting in the block. Raises Busy if too many threads wait already."""
-        if not self._places.acquire(blocking=False):
-            raise Busy
-        try:
-            yield
-        finally:
-            self._places.release()
-
-
-_NEVER_TRIPS = CircuitBreaker()
-
-
 class _Deadline(NamedTuple):
     ends_at: float
-    breaker: CircuitBreaker | None
+    breaker: "QuerySlots | None"
 
 
-_DEADLINE: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
+_NO_DEADLINE = _Deadline(inf, None)
+_DEADLINE: ContextVar[_Deadline] = ContextVar("deadline", default=_NO_DEADLINE)
 
 
 @contextmanager
-def deadline(seconds: float, breaker: CircuitBreaker | None = _NEVER_TRIPS) -> Iterator[None]:
-    """Bound every wait of this thread in the block: by time, and by the breaker, which ends all waits when it trips.
-    With `breaker=None`, the thread's queries need no query slot."""
+def deadline(seconds: float, breaker: "QuerySlots | None" = None) -> Iterator[None]:
+    """Bound every wait of this thread in the block: by time, and by the query slots of a request, which end all waits
+    while the store does not answer. Without them, the thread's queries need no slot."""
     token = _DEADLINE.set(_Deadline(min(deadline_at(), time.monotonic() + seconds), breaker))
     try:
         yield
@@ -67,24 +43,17 @@ def deadline(seconds: float, breaker: CircuitBreaker | None = _NEVER_TRIPS) -> I
 
 def remaining() -> float | None:
     """Seconds until this thread's deadline, at least 0; None without a deadline."""
-    return None if _DEADLINE.get() is None else max(deadline_at() - time.monotonic(), 0.0)
+    return None if deadline_at() == inf else max(deadline_at() - time.monotonic(), 0.0)
 
 
 def deadline_at() -> float:
     """This thread's deadline on the monotonic clock; infinite without one."""
-    current = _DEADLINE.get()
-    return inf if current is None else current.ends_at
+    return _DEADLINE.get().ends_at
 
 
 def cap_timeout(limit: float) -> float:
     """The lesser of `limit` and the seconds until this thread's deadline. Never 0, which clients read as no limit."""
     return max(min(limit, deadline_at() - time.monotonic()), _LEAST_SECONDS)
-
-
-def needs_slot() -> bool:
-    """Whether this thread's queries need a query slot."""
-    current = _DEADLINE.get()
-    return current is not None and current.breaker is not None
 
 
 def in_thread(call: Callable[[], _T]) -> Future[_T]:
@@ -124,76 +93,76 @@ def _run(call: Callable[[], _T], result: Future[_T]) -> None:
             result.set_result(value)
 
 
-class QuerySlots(CircuitBreaker):
+class QuerySlots:
     """Lets `width` threads query the store at once. Others wait until their deadline; the oldest request is next. If
     each query queued anew, all requests could be late.
 
-    While the breaker has tripped, no thread waits. Threads that answer no request, such as jobs, need no slot.
+    At most `most_waiting` threads wait at once, so that a worker keeps threads for probes and answers from memory; none
+    waits while `cause` says why the store does not answer. Threads that answer no request, such as jobs, need no slot.
     """
 
     def __init__(self, width: int, most_waiting: int = maxsize) -> None:
-        super().__init__(most_waiting)
+        self.cause = ""
         self._free = width
-        # Deadlines of the waiting threads.
+        self._places = threading.Semaphore(most_waiting)
+        # Deadlines of the threads that wait for a slot.
         self._waiting: dict[Future[None], float] = {}
         self._lock = threading.Lock()
 
     @contextmanager
     def acquire(self) -> Iterator[None]:
-        """Hold a query slot. Raises Busy if the deadline passes first, StoreUnavailable while it has tripped."""
-        if not needs_slot():
+        """Hold a query slot. Raises Busy or StoreUnavailable as `result` does."""
+        if _DEADLINE.get().breaker is None:
             yield
             return
-        with self._lock:
-            enters = self._takes_free()
-        if not enters:
-            with self.waiting():
-                self._wait()
+        own = self._own_slot()
+        try:
+            self.result(own)
+        except StoreUnavailable:
+            with self._lock:
+                still_waited = self._waiting.pop(own, None)
+            if still_waited is None:
+                # It got the slot at the last moment.
+                self._leave()
+            raise
         try:
             yield
         finally:
             self._leave()
 
-    def trip(self, cause: str) -> None:
-        """Refuse all waiting and later threads until `reset` is called."""
-        with self._lock:
-            self.cause = cause
-            refused = [*self._waiting]
-            self._waiting.clear()
-        for waiting in refused:
-            waiting.set_exception(StoreUnavailable(cause))
-
-    def reset(self) -> None:
-        """Grant slots again."""
-        self.cause = ""
+    def result(self, future: Future[_T]) -> _T:
+        """The result of a future that another thread sets. Raises Busy if the deadline passes first, or if too many
+        threads wait already; StoreUnavailable while the store does not answer."""
+        if future.done():
+            return future.result()
+        if not self._places.acquire(blocking=False):
+            raise Busy
+        try:
+            while not future.done():
+                if self.cause or remaining() == 0:
+                    raise self.refusal()
+                with suppress(TimeoutError):
+                    future.result(cap_timeout(_GLANCE))
+        finally:
+            self._places.release()
+        return future.result()
 
     def refusal(self) -> Busy | StoreUnavailable:
         """The error for a thread whose deadline has passed."""
         return StoreUnavailable(self.cause) if self.cause else Busy()
 
-    def _takes_free(self) -> bool:
-        """Take a slot if one is free. Raises StoreUnavailable while it has tripped."""
-        if self.cause:
-            raise StoreUnavailable(self.cause)
-        is_free = self._free > 0
-        self._free -= is_free
-        return is_free
-
-    def _wait(self) -> None:
+    def _own_slot(self) -> Future[None]:
+        """A future that is done once this thread has a slot."""
+        own = Future[None]()
         with self._lock:
-            if self._takes_free():
-                return
-            own = Future[None]()
-            self._waiting[own] = deadline_at()
-        try:
-            own.result(remaining())
-        except TimeoutError:
-            with self._lock:
-                if own in self._waiting:
-                    del self._waiting[own]
-                    raise Busy from None
-            # It got a slot, or was refused, at the last moment.
-            own.result()
+            if self.cause:
+                raise StoreUnavailable(self.cause)
+            if self._free:
+                self._free -= 1
+                own.set_result(None)
+            else:
+                self._waiting[own] = deadline_at()
+        return own
 
     def _leave(self) -> None:
         with self._lock:
@@ -204,6 +173,9 @@ class QuerySlots(CircuitBreaker):
                 del self._waiting[following]
         if following is not None:
             following.set_result(None)
+
+
+_NO_REQUEST = QuerySlots(0)
 
 
 class SingleFlight(Generic[_T]):
@@ -271,21 +243,7 @@ class DetachedSingleFlight(SingleFlight[_T]):
 
 
 def _result(future: Future[_T]) -> _T:
-    current = _DEADLINE.get()
-    breaker = _NEVER_TRIPS if current is None or current.breaker is None else current.breaker
-    with breaker.waiting():
-        while True:
-            left = remaining()
-            try:
-                return future.result(None if left is None else min(left, _GLANCE))
-            except TimeoutError:
-                if future.done():
-                    # It finished at the last moment, or raised a TimeoutError itself.
-                    return future.result()
-            if breaker.cause:
-                raise StoreUnavailable(breaker.cause)
-            if left == 0:
-                raise Busy
+    return (_DEADLINE.get().breaker or _NO_REQUEST).result(future)
 
 
 class locked_cached_property(Generic[_T]):  # noqa: N801 - used like functools.cached_property

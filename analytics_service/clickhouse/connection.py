@@ -220,9 +220,9 @@ class Store:
         try:
             ping(self._pools, server_of(self._settings).url, seconds)
         except StoreUnavailable as error:
-            self.slots.trip(str(error))
+            self.slots.cause = str(error)
             raise
-        self.slots.reset()
+        self.slots.cause = ""
 
     @contextmanager
     def together(self, operation: str) -> Iterator[None]:

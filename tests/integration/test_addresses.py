@@ -93,17 +93,17 @@ def test_requests_give_up_on_a_server_that_hangs_and_others_wait(server: Setting
         version = store.server_version()
         relay.hangs.set()
         begun, waiting = time.monotonic(), pool.submit(store.server_version)
-        with deadline(0.5), pytest.raises(Busy):
+        with deadline(0.5, store.slots), pytest.raises(Busy):
             store.query("read_free_room")
         with pytest.raises(StoreUnavailable, match="does not answer"):
             store.probe(0.5)
-        with deadline(PATIENCE), pytest.raises(StoreUnavailable, match="does not answer"):
+        with deadline(PATIENCE, store.slots), pytest.raises(StoreUnavailable, match="does not answer"):
             store.query("read_free_room")
         assert time.monotonic() - begun < 2 * slack()
         assert not waiting.done()
         relay.hangs.clear()
         store.probe(PATIENCE)
-        with deadline(PATIENCE):
+        with deadline(PATIENCE, store.slots):
             assert store.query("read_free_room").height == 1
         # What was sent while it hung is lost, and asked again once the connection ends.
         relay.drop()

@@ -22,7 +22,7 @@ class Visitor:
         self._line, self._seconds = line, seconds
 
     def __call__(self) -> None:
-        with deadline(self._seconds), self._line.acquire():
+        with deadline(self._seconds, self._line), self._line.acquire():
             self.begun.set()
             assert self.go_on.wait(TIMEOUT)
 
@@ -69,39 +69,39 @@ def test_the_oldest_request_is_next() -> None:
 def test_a_request_whose_time_is_over_leaves_the_line() -> None:
     line = QuerySlots(1)
     with queued(line, 1):
-        with deadline(0.01), pytest.raises(Busy, match="busy"), line.acquire():
+        with deadline(0.01, line), pytest.raises(Busy, match="busy"), line.acquire():
             pytest.fail("It had a turn.")
         assert not line._waiting
-    with deadline(0.01), line.acquire():
+    with deadline(0.01, line), line.acquire():
         assert line._free == 0
 
 
 def test_a_closed_line_refuses_all_at_once_until_it_opens() -> None:
     line = QuerySlots(1)
     with queued(line, 3) as came:
-        line.trip("The store does not answer.")
+        line.cause = "The store does not answer."
         for _, waiting in came[1:]:
             assert isinstance(waiting.exception(TIMEOUT), StoreUnavailable)
-        with deadline(TIMEOUT), pytest.raises(StoreUnavailable, match="does not answer"), line.acquire():
+        with deadline(TIMEOUT, line), pytest.raises(StoreUnavailable, match="does not answer"), line.acquire():
             pytest.fail("It had a turn.")
         assert isinstance(line.refusal(), StoreUnavailable)
-        line.reset()
+        line.cause = ""
         assert isinstance(line.refusal(), Busy)
         came[0][0].go_on.set()
         came[0][1].result(TIMEOUT)
-        with deadline(TIMEOUT), line.acquire():
+        with deadline(TIMEOUT, line), line.acquire():
             assert line._free == 0
 
 
 def test_who_finds_too_many_waiting_is_refused_at_once() -> None:
     line = QuerySlots(1, 1)
-    with queued(line, 2), deadline(TIMEOUT), pytest.raises(Busy), line.acquire():
+    with queued(line, 2), deadline(TIMEOUT, line), pytest.raises(Busy), line.acquire():
         pytest.fail("It had a turn.")
 
 
 @pytest.mark.parametrize("has_budget", [False, True])
 def test_threads_that_answer_no_request_do_not_wait(has_budget: bool) -> None:
     line = QuerySlots(1)
-    line.trip("away")
+    line.cause = "away"
     with deadline(1, breaker=None) if has_budget else nullcontext(), line.acquire():
         assert line._free == 1

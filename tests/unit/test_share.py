@@ -8,8 +8,8 @@ import pytest
 from cachetools import LRUCache
 
 from analytics_service.concurrency import (
-    CircuitBreaker,
     DetachedSingleFlight,
+    QuerySlots,
     SingleFlight,
     cap_timeout,
     deadline,
@@ -116,7 +116,7 @@ def test_a_thread_waits_no_longer_than_its_time() -> None:
 
 def test_a_thread_waits_for_no_other_behind_a_closed_gate() -> None:
     """Whoever makes the value waits for a store that hangs."""
-    share, maker, gate = SingleFlight[int](), Maker(), CircuitBreaker()
+    share, maker, gate = SingleFlight[int](), Maker(), QuerySlots(1)
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(share.get, "a", maker)
         assert maker.begun.wait(TIMEOUT)
@@ -128,7 +128,7 @@ def test_a_thread_waits_for_no_other_behind_a_closed_gate() -> None:
 
 
 def test_who_would_take_the_last_threads_for_waiting_is_refused_at_once() -> None:
-    share, maker, gate = SingleFlight[int](), Maker(), CircuitBreaker(most_waiting=1)
+    share, maker, gate = SingleFlight[int](), Maker(), QuerySlots(1, most_waiting=1)
 
     def waiting() -> int:
         with deadline(TIMEOUT, gate):
