@@ -1,11 +1,9 @@
 """The data folder of the embedded ClickHouse: its holder, its server's address and its passwords."""
 
-import errno
 import fcntl
 import json
 import logging
 import os
-import pwd
 import secrets
 import stat
 from dataclasses import asdict, dataclass, fields
@@ -13,7 +11,7 @@ from pathlib import Path
 
 from analytics_service.clickhouse.running import RUNNING, Running, read_password, read_running
 from analytics_service.config.private_files import NewFile
-from analytics_service.errors import AnalyticsError, ProcessError, SettingError, StoreUnavailable
+from analytics_service.errors import ProcessError, SettingError, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -26,11 +24,6 @@ _OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 # Commands that run until they are stopped.
 _PROGRAM, _SERVICES = "analytics-service ", ("up", "serve", "jobs run")
-# Errors of a path or of this user's rights, rather than of the disk.
-_WRONG_PATH = {
-    getattr(errno, name)
-    for name in ["EACCES", "EPERM", "EEXIST", "EISDIR", "ELOOP", "ENAMETOOLONG", "ENOENT", "ENOTDIR"]
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +65,7 @@ class DataFolder:
         self._running = self.root / RUNNING
 
     def create(self) -> None:
-        """Create the folders. SettingError if this user cannot use them, or if others could change their content.
+        """Create the folders. ProcessError if this user cannot use them, SettingError if others could.
 
         Only this user may write to its folders. Others may still read the root, which may hold other files, but not
         ClickHouse's folder.
@@ -88,29 +81,21 @@ class DataFolder:
     def _require_trusted(self, folder: Path) -> None:
         """SettingError for a folder that every user may write to, or that belongs to another user."""
         status, user = folder.stat(), os.geteuid()
-        if status.st_mode & stat.S_IWOTH:
-            raise SettingError(
-                f"Every user may write to the folder {folder}, so the data folder {self.root} is not safe. "
-                f"If it is for this service alone and nobody has changed anything there, run `chmod 700 {folder}`. "
-                f"Else name a new folder, such as {self.root / 'analytics'}, with --data-dir or ANALYTICS_DATA_DIR."
-            )
         # A container's volume belongs to root, who may do everything anyway, or to a user of the host.
-        if status.st_uid == user or (folder == self.root and 0 in (status.st_uid, user)):
-            return
+        is_own = status.st_uid == user or (folder == self.root and 0 in (status.st_uid, user))
         # Root may attach to the server of a service's user. It may not start one: that user could not use root's files.
-        if user == 0 and self.locked():
-            return
-        owner = _name_of(status.st_uid)
-        raise SettingError(
-            f"The folder {folder} belongs to {owner}, so the data folder {self.root} is not for {_name_of(user)}. "
-            f"Run this command as {owner} (as root: `runuser -u {owner} -- ...`), or name another folder with "
-            "--data-dir or ANALYTICS_DATA_DIR."
-        )
+        is_own = is_own or (user == 0 and self.locked())
+        if status.st_mode & stat.S_IWOTH or not is_own:
+            raise SettingError(
+                f"The folder {folder} must belong to this user and not be writable by others; its owner is user "
+                f"{status.st_uid}, its mode {stat.S_IMODE(status.st_mode):04o}. Run this command as the owner (as "
+                "root: `runuser -u USER -- ...`), or `chmod 700` the folder if nobody has changed anything there, or "
+                "name another one with --data-dir or ANALYTICS_DATA_DIR."
+            )
 
-    def unusable(self, error: OSError) -> AnalyticsError:
-        """The error for an operation in the folder that the system refused: a SettingError if a retry cannot help."""
-        kind = SettingError if error.errno in _WRONG_PATH else ProcessError
-        return kind(
+    def unusable(self, error: OSError) -> ProcessError:
+        """The error for an operation in the folder that the system refused."""
+        return ProcessError(
             f"The data folder {self.root} cannot be used ({error.strerror}). Make it usable for this user, or name "
             "another folder with --data-dir or ANALYTICS_DATA_DIR."
         )
@@ -210,13 +195,6 @@ def _forbid(folder: Path, forbidden: int) -> None:
     if status.st_uid == os.geteuid() and mode & forbidden:
         folder.chmod(mode & ~forbidden)
         log.warning("Changed the mode of %s from %04o to %04o.", folder, mode, mode & ~forbidden)
-
-
-def _name_of(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"user {uid}"
 
 
 def _record(descriptor: int, record: FolderHolder | Running | None) -> None:
