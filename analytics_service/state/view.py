@@ -64,10 +64,6 @@ from analytics_service.store.schema import TABLES
 _T = TypeVar("_T")
 # Limit of cached views of the past. Requests for the same snapshots share a view.
 _MAX_VIEWS = 16
-# Limit of cached books, and of valuations. One book serves all prices. Large books take some 200 MB, so only one is
-# cached.
-_MAX_BOOKS = 2
-_LARGE_BOOK = 1_000_000
 # Limit of cached numbers of events. All pages of a list share a number.
 _MAX_COUNTS = 1_000
 _OF_SOME = "This service knows the positions of some addresses only,"
@@ -85,15 +81,10 @@ class SharedParts:
 
     def __init__(self, store: Store) -> None:
         self.interest = InterestPaid(store)
-        self.books: SingleFlight[Book] = DetachedSingleFlight(LRUCache(_MAX_BOOKS, _size))
-        self.valuations: SingleFlight[Valuation] = SingleFlight(
-            LRUCache(_MAX_BOOKS, lambda valuation: _size(valuation.book))
-        )
+        # A book serves all prices. A large one takes some 200 MB, so only the last is cached, and its last valuation.
+        self.books: SingleFlight[Book] = DetachedSingleFlight(LRUCache(1))
+        self.valuations: SingleFlight[Valuation] = SingleFlight(LRUCache(1))
         self.counts: SingleFlight[int] = SingleFlight(LRUCache(_MAX_COUNTS))
-
-
-def _size(book: Book) -> int:
-    return _MAX_BOOKS if len(book.amounts) > _LARGE_BOOK else 1
 
 
 class View:
