@@ -1,8 +1,9 @@
 """Paths that show the current state, or the state at a past moment (rule 8.12, as-of state)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -14,21 +15,26 @@ from analytics_service.history.grid import require_order
 from analytics_service.history.page import MAX_POINTS
 from analytics_service.history.times import Day, Edge, TimeForm
 from analytics_service.http import params
-from analytics_service.http.answer import Answer, success
-from analytics_service.http.answer_cache import CacheKey
+from analytics_service.http.answer import Headers, success
 from analytics_service.http.declared_params import Param
 from analytics_service.market.assets import resolve_ids
 from analytics_service.market.instants import format_instant, from_unix
 from analytics_service.market.kinds import FOREVER
 from analytics_service.present.response_tables import response_table
 from analytics_service.present.shapes import Flags, Many, Node, Scope
-from analytics_service.resources.snapshots import Arguments, Resolved, SharedState, SnapshotPath, file_headers
+from analytics_service.resources.snapshots import (
+    Arguments,
+    Asked,
+    Rendered,
+    SharedState,
+    SnapshotPath,
+    file_headers,
+    require_kept,
+)
 from analytics_service.state.moments import Moment
 from analytics_service.state.view import View
 from analytics_service.store.datasets.assets import ASSETS_DATASET
-from analytics_service.store.datasets.histories import names_of
 from analytics_service.store.ledger import PastHead
-from analytics_service.store.losses import require_kept
 
 # Today's date is always in the future.
 _TODAY_HINT = ". A date means its last second: give a time of day, or omit `at` for the newest state"
@@ -75,81 +81,89 @@ class Current(SnapshotPath):
         is_list = isinstance(declared.shape, Many) or declared.rows is not None
         self.media = (falcon.MEDIA_JSON, CSV.media) if is_list else (falcon.MEDIA_JSON,)
         formats = (params.LIST_FORMAT,) if is_list else ()
+        self._described_by = (ASSETS_DATASET,) if declared.describes_assets else ()
         self.path, self.query = declared.in_path, (*declared.query, *formats, *params.MOMENT)
-        self.datasets, self.valued_by, self.has_sums = declared.datasets, declared.valued_by, declared.has_sums
+        self.datasets = declared.datasets
 
-    def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """All parameters, the unix seconds of given `times`, whether to answer `csv`, and the `moment` (None for now).
+    def ask(self, req: falcon.Request, path: Mapping[str, str]) -> Asked:
+        """The state that a request asks for. `times` are the unix seconds of given times, and `moment` is None for now.
 
         Raises ParameterInvalid for a moment in the future, and for a start after the end.
         """
-        arguments = super().parse(req, path)
+        arguments = self.parse(req, path)
         zone, now = arguments["tz"] or self._shared.zone, self._shared.schedule.now()
         given = [edge for edge in Edge if arguments.get(edge) is not None]
         times = {str(edge): arguments[edge].second(zone, now, edge) for edge in given}
         if {Edge.START, Edge.END} <= times.keys():
             require_order(times["start"], times["end"])
-        form = arguments.get("format") or (CSV.name if req.context.media == CSV.media else "json")
+        form = arguments.get("format")
+        is_csv = form == CSV.name or (form is None and req.context.media == CSV.media)
         if "limit" in arguments and arguments["limit"] is None:
-            arguments["limit"] = MAX_POINTS if form == CSV.name else params.DEFAULT_ITEMS
+            arguments["limit"] = MAX_POINTS if is_csv else params.DEFAULT_ITEMS
         moment = self._moment(arguments["at"], times, now)
-        return {**arguments, "times": times, "csv": form == CSV.name, "moment": moment}
+        arguments |= {"times": times, "moment": moment}
+        is_moving = any(arguments[name].is_relative for name in times)
+        # An answer to relative times is cached under the unix seconds that they mean.
+        query = {**req.params, **times}
+        name = (req.path.removeprefix("/api/v1/").replace("/", "-"), *times.values(), arguments.get("offset"))
+        headers = file_headers(CSV, *name) if is_csv else ()
+        return Asked(
+            lambda view: [*self._made_from(view, arguments), *self._described_by],
+            partial(self._rendered, arguments, query, headers),
+            None if moment is None else lambda: self._past(moment, arguments),
+            _query_string(query) if is_moving else None,
+            is_moving,
+            slots=None if moment is None else self._shared.moments,
+        )
 
-    def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
-        """An answer to relative times is cached under the unix seconds that they mean."""
-        given = {**req.params, **arguments["times"]}
-        is_moving = any(arguments[name].is_relative for name in arguments["times"])
+    def _made_from(self, view: View, arguments: Arguments) -> list[str]:
+        """The datasets behind the answer, except for descriptions of assets, which come with prices."""
+        has_sums = self._declared.has_sums and arguments.get("shape", "newer") == "newer"
+        sums = view.sums_valued_by if has_sums else ()
+        values = self._declared.valued_by if arguments.get("with_value") else ()
+        own = self.datasets
+        if "ptoken" in own[1:] and not view.has_token:
+            own = tuple(dataset for dataset in own if dataset != "ptoken")
+        return list(dict.fromkeys((*own, *sums, *values)))
 
-        def following(record: Any) -> str | None:
-            further = self._declared.next(record, arguments) if self._declared.next else {}
-            return f"?{_query_string({**given, **further})}" if further else None
-
-        name = (req.path.removeprefix("/api/v1/").replace("/", "-"), *arguments["times"].values())
-        headers = file_headers(CSV, *name, arguments.get("offset")) if arguments["csv"] else ()
-        return Resolved(_query_string(given) if is_moving else None, is_moving, following, headers)
-
-    def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
-        """The dataset with the definitions of assets, if the answer describes assets."""
-        return (ASSETS_DATASET,) if self._declared.describes_assets else ()
-
-    def _answer(self, key: CacheKey, arguments: Arguments, resolved: Resolved) -> Answer:
-        with nullcontext() if arguments["moment"] is None else self._shared.moments.acquire():
-            return super()._answer(key, arguments, resolved)
-
-    def view(self, arguments: Arguments) -> View:
-        """The current view, or the view of the moment. Raises EntityNotFound if a dataset of the answer had no snapshot
-        by then, even if this answer would not read it."""
-        if arguments["moment"] is None:
-            return super().view(arguments)
-        datasets = dict.fromkeys((*self.datasets, ASSETS_DATASET, *self.valued_by))
-        view = self._shared.views.past(arguments["moment"], datasets)
-        made_from = self.made_from(view, arguments)
-        self.require_kept(view, arguments, made_from)
+    def _past(self, moment: Moment, arguments: Arguments) -> View:
+        """The view of a moment. Raises EntityNotFound if a dataset of the answer had no snapshot by then, even if this
+        answer would not read it."""
+        datasets = dict.fromkeys((*self.datasets, ASSETS_DATASET, *self._declared.valued_by))
+        view = self._shared.views.past(moment, datasets)
+        made_from = self._made_from(view, arguments)
+        _require_kept(view, made_from, moment)
         view.require(made_from)
         return view
 
-    def require_kept(self, view: View, arguments: Arguments, datasets: Sequence[str]) -> None:
-        """Raises Lost if rows are lost of the snapshots, or of observations between them and the moment."""
+    def _rendered(self, arguments: Arguments, query: Mapping[str, object], headers: Headers, view: View) -> Rendered:
+        """The record in the path's shape, as CSV if `headers` describe a file."""
         moment: Moment | None = arguments["moment"]
-        for dataset in datasets:
-            for loss in view.losses(dataset):
-                head = view.heads.heads.get(dataset)
-                ends = (head.newest, head.last_observed_at) if head else (0, FOREVER)
-                first, last = max(min(ends), 0), moment.at if moment else max(ends)
-                # Of observations, answers have only prices and loans.
-                if dataset in (ASSETS_DATASET, "loans") or loss.what not in names_of(dataset):
-                    require_kept([loss], first, last + 1)
+        made_from = self._made_from(view, arguments)
+        heads = view.heads_of((*made_from, *self._described_by))
+        _require_kept(view, [head.dataset for head in heads], moment)
+        # Each dataset, including the definitions of assets, must have a later snapshot.
+        is_closed = moment is not None and all(
+            isinstance(head, PastHead) and head.awaits_jobs_only(moment.at) for head in heads
+        )
+        record = self._record(view, arguments)
+        following = self._declared.next(record, arguments) if self._declared.next else {}
+        if headers:
+            body = self._table(record, view, arguments, is_cut=bool(following))
+        else:
+            data = self.shape.render(record, self._scope(view, arguments))
+            listed = len(data) if isinstance(data, list) else None
+            body = success(data, self._declared.count(record) if self._declared.count else listed)
+        return Rendered(
+            body,
+            {head.dataset: head.at for head in view.heads_of(made_from)},
+            self._shared.schedule.due(view.heads_of(made_from)),
+            self.settled_at(moment.at) if moment and is_closed else None,
+            f"?{_query_string({**query, **following})}" if following else None,
+            headers=headers,
+        )
 
-    def closes_at(self, view: View, arguments: Arguments) -> int | None:
-        """Some minutes after the moment, if each dataset, including the definitions of assets, has a later snapshot."""
-        if arguments["moment"] is None:
-            return None
-        at = arguments["moment"].at
-        heads = view.heads_of((*self.made_from(view, arguments), *self.described_by(view, arguments)))
-        is_settled = all(isinstance(head, PastHead) and head.awaits_jobs_only(at) for head in heads)
-        return self.settled_at(at) if is_settled else None
-
-    def record(self, view: View, arguments: Arguments) -> Any:
+    def _record(self, view: View, arguments: Arguments) -> Any:
         """The record that the path shows. Symbols may name assets (rule 2.18, asset names)."""
         for parameter in ("asset_id", "symbol"):
             if arguments.get(parameter) is not None:
@@ -164,19 +178,10 @@ class Current(SnapshotPath):
         view.require_unchanged(self.datasets)
         return record
 
-    def body(self, record: Any, view: View, arguments: Arguments) -> bytes:
-        """The record in the path's shape. A list has a count."""
-        if arguments["csv"]:
-            return self._table(record, view, arguments)
-        data = self.shape.render(record, self._scope(view, arguments))
-        listed = len(data) if isinstance(data, list) else None
-        return success(data, self._declared.count(record) if self._declared.count else listed)
-
-    def _table(self, record: Any, view: View, arguments: Arguments) -> bytes:
+    def _table(self, record: Any, view: View, arguments: Arguments, *, is_cut: bool) -> bytes:
         """The list as CSV, complete unless the request has a limit. Raises ParameterInvalid for too many rows."""
         table = response_table(self.shape, record, self._scope(view, arguments), self._declared.rows or "")
-        is_cut = self._declared.next and self._declared.next(record, arguments) and arguments["limit"] == MAX_POINTS
-        if is_cut or len(table.items) > MAX_POINTS:
+        if (is_cut and arguments["limit"] == MAX_POINTS) or len(table.items) > MAX_POINTS:
             raise ParameterInvalid(
                 "format", f"a file has at most {MAX_POINTS:,} rows: narrow the request, or give a limit"
             )
@@ -186,18 +191,14 @@ class Current(SnapshotPath):
 
     def _scope(self, view: View, arguments: Arguments) -> Scope:
         """The rendering context: requested variants, assets, and prices if values are shown."""
-        flags = Flags(
-            text=arguments.get("with_text", False),
-            value=arguments.get("with_value", False),
-            percent=arguments.get("with_percent", False),
-            shape=arguments.get("shape", "newer"),
-        )
+        variants = {name: arguments.get(f"with_{name}", False) for name in ("text", "value", "percent")}
+        flags = Flags(**variants, shape=arguments.get("shape", "newer"))
         if not self._declared.describes_assets:
             return Scope(flags)
         if not flags.value:
             return Scope(flags, view.assets)
         # Prices of receipt tokens depend on markets. Paths without receipt tokens need no snapshot of markets.
-        has_markets = "markets" in self.made_from(view, arguments)
+        has_markets = "markets" in self._made_from(view, arguments)
         return Scope(flags, view.assets, view.prices if has_markets else view.quoted)
 
     def _earlier(self, view: View, arguments: Arguments) -> dict[str, View]:
@@ -210,7 +211,7 @@ class Current(SnapshotPath):
             at = span.second(zone, shown_at, Edge.AT)
             moment = Moment(at, late=now < self.settled_at(at))
             then = self._shared.views.past(moment, self.datasets)
-            self.require_kept(then, {**arguments, "moment": moment}, self.datasets)
+            _require_kept(then, self.datasets, moment)
             if then.has(dataset):
                 earlier[name] = then
         return earlier
@@ -223,6 +224,14 @@ class Current(SnapshotPath):
             message = f"{format_instant(from_unix(at))} is in the future; it is now {format_instant(from_unix(now))}"
             raise ParameterInvalid("at", message + (_TODAY_HINT if isinstance(form, Day) else ""))
         return Moment(at, late=now < self.settled_at(at))
+
+
+def _require_kept(view: View, datasets: Iterable[str], moment: Moment | None) -> None:
+    """Raises Lost if rows are lost of the snapshots, or of observations between them and the moment."""
+    for dataset in datasets:
+        head = view.heads.heads.get(dataset)
+        ends = (head.newest, head.last_observed_at) if head else (0, FOREVER)
+        require_kept(view, dataset, max(min(ends), 0), moment.at if moment else max(ends))
 
 
 def _query_string(given: Mapping[str, object]) -> str:

@@ -1,10 +1,9 @@
 """Paths that answer a page of a history."""
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from functools import partial
 from urllib.parse import quote, urlencode
 from zoneinfo import ZoneInfo
 
@@ -20,15 +19,25 @@ from analytics_service.history.page import Page, Query, points_of, read_page
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.times import Edge
 from analytics_service.http import params
-from analytics_service.http.answer import Headers, success
+from analytics_service.http.answer import success
 from analytics_service.http.params import CALENDAR, DEFAULT_LIMIT, DEFAULT_POINTS
 from analytics_service.market.assets import resolve_ids
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
 from analytics_service.present.shapes import OneOf, Scope
-from analytics_service.resources.snapshots import Arguments, Resolved, SharedState, SnapshotPath, file_headers
+from analytics_service.resources.snapshots import (
+    Arguments,
+    Asked,
+    Datasets,
+    Render,
+    Rendered,
+    SharedState,
+    SnapshotPath,
+    file_headers,
+)
 from analytics_service.state.view import View
 from analytics_service.store.datasets.assets import ASSETS, ASSETS_DATASET
 from analytics_service.store.datasets.histories import HistoryRoute
+from analytics_service.store.ledger import Head
 from analytics_service.store.losses import require_kept
 
 _SCOPE = Scope()
@@ -41,41 +50,47 @@ class Pages(SnapshotPath):
 
     media = MEDIA
     shape: OneOf
-    points = DEFAULT_POINTS
-    """The default of the most buckets with period=auto."""
 
-    def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """All parameters, and the `page` that they ask for, by default in the service's zone."""
-        arguments = super().parse(req, path)
+    def page(self, req: falcon.Request, arguments: Arguments, points: int) -> Query:
+        """The page that parameters ask for, by default in the service's zone, and with period=auto at most `points`
+        buckets. Raises ParameterInvalid if they contradict each other, or for too many buckets."""
         form = arguments["format"] or BY_MEDIA[req.context.media]
         zone, now = arguments["tz"] or self._shared.zone, self._shared.schedule.now()
-        points = arguments["points"] or self.points
-        return {**arguments, "page": _query(arguments, zone, form, now, points)}
+        query = _query(arguments, zone, form, now, arguments["points"] or points)
+        # Too many buckets are refused before anything is read.
+        _ = query.grid
+        return query
 
-    def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
+    def asked(
+        self, req: falcon.Request, arguments: Arguments, query: Query, datasets: Datasets, render: Render
+    ) -> Asked:
         """An answer that depends on now or `auto` is cached under exact seconds and bucket widths."""
-        query: Query = arguments["page"]
         is_moving = arguments["start"].is_relative or arguments["end"].is_relative
-        next_offset = query.next_offset
-        following = None if next_offset is None else f"?{query_string(req.params, query, next_offset)}"
-        return Resolved(
-            query_string(req.params, query, query.offset) if is_moving or query.is_aligned else None,
-            is_moving,
-            lambda record: following,
-            self._file_headers(query, arguments) if query.format.suffix else (),
-            query.format.is_packed,
+        exact = query_string(req.params, query, query.offset) if is_moving or query.is_aligned else None
+        return Asked(datasets, render, query=exact, is_moving=is_moving, is_packed=query.format.is_packed)
+
+    def rendered(
+        self,
+        req: falcon.Request,
+        page: Page,
+        as_of: Mapping[str, int],
+        heads: Sequence[Head],
+        newest: int,
+        *name: object,
+    ) -> Rendered:
+        """The file, or the page in an envelope. Jobs can no longer change it if it ends before `newest` (unix seconds).
+        The file is called `name`, with its range."""
+        query, form, next_offset = page.query, page.query.format, page.query.next_offset
+        names = (*name, str(query.start), str(query.end), query.offset)
+        return Rendered(
+            page.body if form.suffix else success(self.shape.render(page, _SCOPE)),
+            as_of,
+            self._shared.schedule.due(heads),
+            closes_at=self.settled_at(query.last + 1) if query.is_closed(newest) else None,
+            next=None if next_offset is None else f"?{query_string(req.params, query, next_offset)}",
+            begins=page.begins,
+            headers=file_headers(form, *names) if form.suffix else (),
         )
-
-    def body(self, record: Any, view: View, arguments: Arguments) -> bytes:
-        """The file, or the page in an envelope."""
-        return record.body if record.query.format.suffix else success(self.shape.render(record, _SCOPE))
-
-    @abstractmethod
-    def file_name(self, arguments: Arguments) -> str:
-        """The name of a file, without its range."""
-
-    def _file_headers(self, query: Query, arguments: Arguments) -> Headers:
-        return file_headers(query.format, self.file_name(arguments), str(query.start), str(query.end), query.offset)
 
 
 class HistoryPath(Pages):
@@ -94,47 +109,37 @@ class HistoryPath(Pages):
         self._file_name = path.path.strip("/").replace("/", "-")
         self._reader = reader
 
-    def record(self, view: View, arguments: Arguments) -> Page:
+    def ask(self, req: falcon.Request, path: Mapping[str, str]) -> Asked:
+        """A page, with symbols and ends from the definitions of assets."""
+        arguments = self.parse(req, path)
+        query = self.page(req, arguments, DEFAULT_POINTS)
+
+        def datasets(view: View) -> tuple[str, ...]:
+            return (*self.datasets, ASSETS_DATASET) if not self.single and view.shows_assets else self.datasets
+
+        return self.asked(req, arguments, query, datasets, partial(self._page, req, query, arguments.get("symbols")))
+
+    def _page(self, req: falcon.Request, query: Query, symbols: Sequence[str] | None, view: View) -> Rendered:
         """The page, with the view's symbols. A large page waits for a slot."""
-        query, head = arguments["page"], view.head(*self.datasets)
-        if names := [*(query.ids or ()), *(arguments.get("symbols") or ())]:
+        (dataset,) = self.datasets
+        head = view.head(dataset)
+        self._require_kept(view, query)
+        if names := [*(query.ids or ()), *(symbols or ())]:
             query = replace(query, ids=resolve_ids(names, view.described))
-        symbols = {} if self.single else view.symbols
+        shown = {} if self.single else view.symbols
+        # Cumulative series continue after the ends of their assets, so that they add up to the total.
+        ends = {} if self.single or self._reader.history.cumulative else view.ends
         is_large = points_of(self._reader, query, head, single=self.single) > _LARGE
         with self._shared.large_pages.acquire() if is_large else nullcontext():
-            return read_page(self._reader, query, head, symbols, single=self.single, ended=self._ends(view))
+            page = read_page(self._reader, query, head, shown, single=self.single, ended=ends)
+        as_of = {} if page.as_of is None else {dataset: page.as_of}
+        return self.rendered(req, page, as_of, [head], head.last_observed_at, self._file_name)
 
-    def require_kept(self, view: View, arguments: Arguments, datasets: Sequence[str]) -> None:
+    def _require_kept(self, view: View, query: Query) -> None:
         """Raises Lost if rows of the history are lost in the page, or for deltas just before it."""
-        query: Query = arguments["page"]
         first = query.starts[0] - (query.agg is Aggregate.DELTA) if query.starts else query.last
         needed = (self._reader.history.name, ASSETS)
-        lost = (loss for loss in view.losses(*self.datasets) if loss.what in needed)
-        require_kept(lost, first, query.last + 1)
-
-    def file_name(self, arguments: Arguments) -> str:
-        return self._file_name
-
-    def begins(self, record: Page) -> int | None:
-        return record.begins
-
-    def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
-        """Symbols and ends come from the definitions of assets."""
-        return (ASSETS_DATASET,) if not self.single and view.shows_assets else ()
-
-    def as_of(self, record: Page, view: View, arguments: Arguments) -> dict[str, int]:
-        """The newest instant of the dataset up to the end of the page."""
-        return {} if record.as_of is None else {self.datasets[0]: record.as_of}
-
-    def closes_at(self, view: View, arguments: Arguments) -> int | None:
-        """When jobs can no longer change the page, if it ends before the newest observation."""
-        query: Query = arguments["page"]
-        is_closed = query.is_closed(view.head(*self.datasets).last_observed_at)
-        return self.settled_at(query.last + 1) if is_closed else None
-
-    def _ends(self, view: View) -> Mapping[str, int]:
-        """The ends of assets; none for cumulative histories, whose series continue so that they add up to the total."""
-        return {} if self.single or self._reader.history.cumulative else view.ends
+        require_kept((loss for loss in view.losses(*self.datasets) if loss.what in needed), first, query.last + 1)
 
 
 def _query(arguments: Arguments, zone: ZoneInfo, form: Format, now: int, points: int) -> Query:

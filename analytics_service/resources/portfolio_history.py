@@ -1,8 +1,6 @@
 """/api/v1/users/{address}/history: the portfolio of an address over time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import falcon
 import polars as pl
@@ -10,7 +8,7 @@ import polars as pl
 from analytics_service.errors import EntityNotFound, ParameterInvalid
 from analytics_service.history.candles import Aggregate, Fill, difference
 from analytics_service.history.formats.base import Points, shorten_digits
-from analytics_service.history.page import Query, require_few
+from analytics_service.history.page import Page, Query, require_few
 from analytics_service.history.reader import HistoryReader
 from analytics_service.http import params
 from analytics_service.market.kinds import DECIMAL
@@ -18,21 +16,9 @@ from analytics_service.market.portfolio import OF_ACCOUNTS, WITH_STAKES, portfol
 from analytics_service.market.sums import TOTAL
 from analytics_service.present.series import SINGLE_SERIES
 from analytics_service.resources.history import Pages
-from analytics_service.resources.snapshots import Arguments, SharedState
+from analytics_service.resources.snapshots import Arguments, Asked, Rendered, SharedState, require_kept
 from analytics_service.state.portfolio_history import PortfolioAt, Taken
 from analytics_service.state.view import View
-from analytics_service.store.datasets.assets import ASSETS_DATASET
-from analytics_service.store.datasets.histories import names_of
-from analytics_service.store.losses import require_kept
-
-
-@dataclass(frozen=True, slots=True)
-class PortfolioPage:
-    """A page of encoded buckets, and the snapshots behind its last value."""
-
-    query: Query
-    body: bytes
-    taken: Taken
 
 
 class PortfolioHistory(Pages):
@@ -43,37 +29,45 @@ class PortfolioHistory(Pages):
     path = (params.ADDRESS,)
     query = (params.METRIC, params.ACCOUNT, *params.RANGE_OF_ADDRESS, params.FORMAT)
     datasets = ("positions", "markets", "prices")
-    points = params.MAX_BUCKETS
 
     def __init__(self, shared: SharedState, prices: HistoryReader) -> None:
         super().__init__(shared)
         self._prices = prices
 
-    def parse(self, req: falcon.Request, path: Mapping[str, str]) -> dict[str, Any]:
-        """All parameters, and the `page`. Raises ParameterInvalid for a metric that borrow accounts lack, and for too
-        many buckets, which are calculated one by one."""
-        arguments = super().parse(req, path)
-        require_few(arguments["page"], 1, params.MAX_BUCKETS)
+    def ask(self, req: falcon.Request, path: Mapping[str, str]) -> Asked:
+        """A page. Raises ParameterInvalid for a metric that borrow accounts lack, and for too many buckets, which are
+        calculated one by one."""
+        arguments = self.parse(req, path)
+        query = self.page(req, arguments, params.MAX_BUCKETS)
+        require_few(query, 1, params.MAX_BUCKETS)
         if arguments["account_index"] is not None and arguments["metric"] not in OF_ACCOUNTS:
             raise ParameterInvalid("account_index", f"needs one of these metrics: {', '.join(OF_ACCOUNTS)}")
-        return arguments
 
-    def file_name(self, arguments: Arguments) -> str:
-        named = (arguments["address"], arguments["metric"], arguments["account_index"])
-        return "-".join(str(name) for name in named if name is not None)
+        def datasets(view: View) -> tuple[str, ...]:
+            """Without the protocol token if the metric needs none, or no snapshot has one."""
+            has_token = arguments["metric"] in WITH_STAKES and view.heads.has("ptoken")
+            return (*self.datasets, *(["ptoken"] if has_token else []))
 
-    def made_from(self, view: View, arguments: Arguments) -> tuple[str, ...]:
-        """The datasets, without the protocol token if the metric needs none, or no snapshot has one."""
-        has_token = arguments["metric"] in WITH_STAKES and view.heads.has("ptoken")
-        return (*self.datasets, *(["ptoken"] if has_token else []))
+        def render(view: View) -> Rendered:
+            used = datasets(view)
+            heads = view.heads_of(used)
+            page, taken = self._page(view, arguments, query, used)
+            as_of = {dataset: taken[dataset] for dataset in used if dataset in taken}
+            names = (arguments["address"], arguments["metric"], arguments["account_index"])
+            name = "-".join(str(name) for name in names if name is not None)
+            return self.rendered(req, page, as_of, heads, min(head.at for head in heads), name)
 
-    def record(self, view: View, arguments: Arguments) -> PortfolioPage:
-        """The page. Raises EntityNotFound for an account that the address did not have in the range."""
-        query: Query = arguments["page"]
+        return self.asked(req, arguments, query, datasets, render)
+
+    def _page(self, view: View, arguments: Arguments, query: Query, datasets: Sequence[str]) -> tuple[Page, Taken]:
+        """The page, and the snapshots behind its last value. Raises EntityNotFound for an account that the address did
+        not have in the range, and Lost if rows are lost that value the address from the page's first bucket on."""
+        first = query.starts[0] - 1 if query.starts else query.last
+        first = min(first, *(head.newest for head in view.heads_of(datasets)))
+        _require_kept(view, dict.fromkeys(datasets, first), query)
         # The first delta starts at the end of the bucket before.
         before = [begin - 1 for begin in query.begins[:1] if query.agg is Aggregate.DELTA]
         ends = [*before, *(min(after - 1, query.end) for after in query.begins[1:])]
-        datasets = self.made_from(view, arguments)
         *portfolio_history, last = view.portfolio_history(arguments["address"], [*ends, query.last], self._prices)
         _require_kept(view, portfolio_history[0].taken if portfolio_history else {}, query)
         account = arguments["account_index"]
@@ -96,37 +90,14 @@ class PortfolioHistory(Pages):
         view.require_unchanged(datasets)
         shown = shorten_digits(values.to_frame("v"), query.digits)
         body = query.format.encode(Points(query.starts, [TOTAL], shown, single=True, zone=query.zone))
-        return PortfolioPage(
-            query, body, {dataset: last.taken[dataset] for dataset in datasets if dataset in last.taken}
-        )
-
-    def require_kept(self, view: View, arguments: Arguments, datasets: Sequence[str]) -> None:
-        """Raises Lost if rows are lost that value the address from the page's first bucket on."""
-        query: Query = arguments["page"]
-        first = query.starts[0] - 1 if query.starts else query.last
-        _require_kept(
-            view, dict.fromkeys(datasets, min(first, *(head.newest for head in view.heads_of(datasets)))), query
-        )
-
-    def as_of(self, record: PortfolioPage, view: View, arguments: Arguments) -> dict[str, int]:
-        """The newest instant of each dataset up to the end of the page."""
-        return dict(record.taken)
-
-    def closes_at(self, view: View, arguments: Arguments) -> int | None:
-        """When jobs can no longer change the page, if it ends before the newest snapshot of each dataset."""
-        query: Query = arguments["page"]
-        newest = min(head.at for head in view.heads_of(self.made_from(view, arguments)))
-        return self.settled_at(query.last + 1) if query.is_closed(newest) else None
+        return Page(query, body, as_of=None), last.taken
 
 
 def _require_kept(view: View, since: Mapping[str, int], query: Query) -> None:
-    """Raises Lost if rows of datasets are lost since their instants in `since`, unix seconds. Except for definitions of
-    assets, losses of histories do not count: prices are checked when they are read."""
+    """Raises Lost if rows of datasets are lost since their instants in `since`, unix seconds. Prices are checked when
+    they are read."""
     for dataset, first in since.items():
-        lost = (
-            loss for loss in view.losses(dataset) if dataset == ASSETS_DATASET or loss.what not in names_of(dataset)
-        )
-        require_kept(lost, first, query.last + 1)
+        require_kept(view, dataset, first, query.last)
 
 
 def _is_shown(fill: Fill, begin: int, taken: int, newest: int) -> bool:

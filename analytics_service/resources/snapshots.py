@@ -2,7 +2,8 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -19,6 +20,9 @@ from analytics_service.http.answer_cache import AnswerCache, CacheKey
 from analytics_service.http.resource import Resource
 from analytics_service.market.instants import unix_second
 from analytics_service.state.view import View, Views
+from analytics_service.store import losses
+from analytics_service.store.datasets.assets import ASSETS_DATASET
+from analytics_service.store.datasets.histories import names_of
 from analytics_service.store.ledger import Head
 
 Arguments = Mapping[str, Any]
@@ -45,7 +49,7 @@ class Schedule:
         self._intervals = intervals
         self._clock = clock
 
-    def due(self, heads: tuple[Head, ...]) -> int:
+    def due(self, heads: Iterable[Head]) -> int:
         """The unix second at which the next snapshot of any dataset is expected; 0 if none is.
 
         0 also with observations of the future, which an import may bring: they do not show when jobs run.
@@ -72,19 +76,45 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
-    """The meaning of a request for any state of the data.
+class Rendered:
+    """A body, and what its headers say. All instants are unix seconds.
 
-    The answer is cached under `query`; None means the request's own query. `is_moving` means that the answer depends on
-    now. `next` returns the reference to the page after a record, if there is one. `headers` describe the body; a body
-    that `is_packed` is sent without a coding, which would save nothing.
+    - `as_of`: instant of each dataset's snapshot in the answer (rule 7.1, validators). `due`: see `Schedule.due`.
+    - `closes_at`: from then on no snapshot will change the answer; None if any later snapshot may.
+    - `next`: reference to the next page. `begins`: first instant of a history's series.
+    - `headers` describe the body.
     """
 
+    body: bytes
+    as_of: Mapping[str, int]
+    due: int
+    closes_at: int | None = None
+    next: str | None = None
+    begins: int | None = None
+    headers: Headers = ()
+
+
+Datasets = Callable[[View], Sequence[str]]
+Render = Callable[[View], Rendered]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request asks for, in any state of the data.
+
+    `datasets` names all that the answer depends on. `render` may raise EntityNotFound, if parameters name nothing, and
+    Lost (rule 8.19, losses). `view` gives the requested view; None means the newest. The answer is cached under
+    `query`; None means the request's own query. `is_moving` means that the answer depends on now. A body that
+    `is_packed` is sent without a coding, which would save nothing. The answer waits for a slot of `slots`.
+    """
+
+    datasets: Datasets
+    render: Render
+    view: Callable[[], View] | None = None
     query: str | None = None
     is_moving: bool = False
-    next: Callable[[Any], str | None] = lambda record: None
-    headers: Headers = ()
     is_packed: bool = False
+    slots: QuerySlots | None = None
 
 
 def file_headers(form: Format, *names: object) -> Headers:
@@ -109,54 +139,61 @@ class SharedState:
     events_lateness: int = 0
 
 
+def require_kept(view: View, dataset: str, first: int, last: int) -> None:
+    """Raises Lost if the store has lost rows of a dataset that states from `first` to `last` need (unix seconds, both
+    included). Of observations, states have only prices and loans."""
+    has_observations = dataset in (ASSETS_DATASET, "loans")
+    lost = (loss for loss in view.losses(dataset) if has_observations or loss.what not in names_of(dataset))
+    losses.require_kept(lost, first, last + 1)
+
+
 class SnapshotPath(Resource):
     """A path whose answer changes only with the snapshots of its datasets."""
 
     datasets: tuple[str, ...]
     """The datasets that the answer shows, except for USD values; the main dataset first."""
-    has_sums = False
-    """Whether the answer shows USD sums over markets, except in the older shape."""
-    valued_by: tuple[str, ...] = ("prices",)
-    """The datasets behind USD values."""
 
     def __init__(self, shared: SharedState) -> None:
         self._shared = shared
 
+    @abstractmethod
+    def ask(self, req: falcon.Request, path: Mapping[str, str]) -> Asked:
+        """What a request asks for. Raises RequestError or ParameterInvalid for the first fault."""
+
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the cached answer, or a new one if there is a newer state. Each coding is cached separately."""
         key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")), req.context.media)
-        answer, resolved = self._cached(key), Resolved()
+        answer, is_moving = self._cached(key), False
         req.context.cache = "hit"
         if answer is None:
-            arguments = self.parse(req, path)
-            resolved, original = self.resolve(req, arguments), key
+            asked, original = self.ask(req, path), key
+            is_moving = asked.is_moving
             key = key._replace(
-                query=key.query if resolved.query is None else resolved.query,
-                coding=Coding.IDENTITY if resolved.is_packed else key.coding,
+                query=key.query if asked.query is None else asked.query,
+                coding=Coding.IDENTITY if asked.is_packed else key.coding,
             )
             if key != original:
                 answer = self._cached(key)
             if answer is None:
                 req.context.cache = "miss"
-                answer = self._answer(key, arguments, resolved)
-        send(req, resp, answer, self._shared.schedule.cache_control(answer.validators, is_moving=resolved.is_moving))
+                with asked.slots.acquire() if asked.slots else nullcontext():
+                    answer = self._answer(key, asked)
+        send(req, resp, answer, self._shared.schedule.cache_control(answer.validators, is_moving=is_moving))
 
     def _cached(self, key: CacheKey) -> Answer | None:
         """The cached answer, if its state is still shown to readers."""
         answer = self._shared.answers.find(key)
         return answer if answer is not None and self._shared.views.shows(answer.validators.state) else None
 
-    def _answer(self, key: CacheKey, arguments: Arguments, resolved: Resolved) -> Answer:
+    def _answer(self, key: CacheKey, asked: Asked) -> Answer:
         """The answer for the requested view, cached or new. If a rewrite supersedes the view, waits for the next view.
         Raises BeingCorrected if the deadline passes first."""
         superseded: Superseded | None = None
         while True:
             try:
-                view = self.view(arguments)
-                datasets = (*self.made_from(view, arguments), *self.described_by(view, arguments))
-                heads = view.heads_of(dict.fromkeys(datasets))
-                render = partial(self._render, arguments, resolved, view, heads)
-                return self._shared.answers.rendered(key, heads, render)
+                view = asked.view() if asked.view else self._shared.views.newest()
+                heads = view.heads_of(dict.fromkeys(asked.datasets(view)))
+                return self._shared.answers.rendered(key, heads, partial(self._render, asked, view, heads))
             except Superseded as error:
                 superseded = error
                 self._shared.views.wait_for_rewrite()
@@ -165,75 +202,28 @@ class SnapshotPath(Resource):
                     raise
                 raise BeingCorrected from superseded
 
-    def _render(self, arguments: Arguments, resolved: Resolved, view: View, heads: tuple[Head, ...]) -> Answer:
-        self.require_kept(view, arguments, [head.dataset for head in heads])
-        schedule, record = self._shared.schedule, self.record(view, arguments)
-        body, as_of = self.body(record, view, arguments), self.as_of(record, view, arguments)
+    def _render(self, asked: Asked, view: View, heads: tuple[Head, ...]) -> Answer:
+        rendered = asked.render(view)
+        as_of, closes_at, rewritten_at = rendered.as_of, rendered.closes_at, self._rewritten_at(heads)
         validators = Validators(
-            tag=etag_of(body),
+            tag=etag_of(rendered.body),
             state=heads,
             as_of=tuple(sorted(as_of.items())),
-            modified=min(max(*as_of.values(), self._rewritten_at(heads)), schedule.now()) if as_of else None,
-            due=schedule.due(view.heads_of(self.made_from(view, arguments))),
-            closes_at=self._closes_at(view, arguments, heads),
-            next=resolved.next(record),
-            begins=self.begins(record),
+            modified=min(max(*as_of.values(), rewritten_at), self._shared.schedule.now()) if as_of else None,
+            due=rendered.due,
+            # During a backfill, other rewrites follow soon.
+            closes_at=None if closes_at is None else max(closes_at, rewritten_at + _SETTLING_SECONDS),
+            next=rendered.next,
+            begins=rendered.begins,
             vary="Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding",
         )
-        return Answer(validators, Coding.IDENTITY, body, resolved.headers)
-
-    def made_from(self, view: View, arguments: Arguments) -> tuple[str, ...]:
-        """The datasets behind the answer, except for descriptions of assets, which come with prices."""
-        sums = view.sums_valued_by if self.has_sums and arguments.get("shape", "newer") == "newer" else ()
-        values = self.valued_by if arguments.get("with_value") else ()
-        own = self.datasets
-        if "ptoken" in own[1:] and not view.has_token:
-            own = tuple(dataset for dataset in own if dataset != "ptoken")
-        return tuple(dict.fromkeys((*own, *sums, *values)))
-
-    def resolve(self, req: falcon.Request, arguments: Arguments) -> Resolved:
-        return Resolved()
-
-    def view(self, arguments: Arguments) -> View:
-        return self._shared.views.newest()
-
-    @abstractmethod
-    def record(self, view: View, arguments: Arguments) -> Any:
-        """The part of a view that the answer shows. Raises EntityNotFound if the parameters name nothing."""
-
-    @abstractmethod
-    def require_kept(self, view: View, arguments: Arguments, datasets: Sequence[str]) -> None:
-        """Raises Lost if the store has lost rows of these datasets that the answer needs (rule 8.19, losses)."""
-
-    @abstractmethod
-    def body(self, record: Any, view: View, arguments: Arguments) -> bytes: ...
-
-    def described_by(self, view: View, arguments: Arguments) -> tuple[str, ...]:
-        """Datasets that the answer depends on without showing their snapshots."""
-        return ()
-
-    def as_of(self, record: Any, view: View, arguments: Arguments) -> dict[str, int]:
-        """Unix seconds of each dataset's snapshot in the answer (rule 7.1, validators)."""
-        return {dataset: view.head(dataset).at for dataset in self.made_from(view, arguments)}
-
-    def begins(self, record: Any) -> int | None:
-        """The first instant of a history's series, unix seconds; None for other answers."""
-        return None
+        return Answer(validators, Coding.IDENTITY, rendered.body, rendered.headers)
 
     def settled_at(self, at: int) -> int:
         """The unix second from which jobs no longer change an answer as of `at`."""
         return at + _SETTLING_SECONDS + (self._shared.events_lateness if "loans" in self.datasets else 0)
 
-    def _closes_at(self, view: View, arguments: Arguments, heads: tuple[Head, ...]) -> int | None:
-        """As `closes_at`, but some time after the last rewrite: during a backfill, others follow soon."""
-        closes_at = self.closes_at(view, arguments)
-        return None if closes_at is None else max(closes_at, self._rewritten_at(heads) + _SETTLING_SECONDS)
-
     def _rewritten_at(self, heads: tuple[Head, ...]) -> int:
         """The unix second of the last rewrite of any dataset; 0 without one."""
         rewritten = self._shared.views.newest().heads.rewritten
         return max((rewritten.get(head.dataset, 0) for head in heads), default=0)
-
-    def closes_at(self, view: View, arguments: Arguments) -> int | None:
-        """The unix second from which no snapshot will change the answer; None if any later snapshot may."""
-        return None

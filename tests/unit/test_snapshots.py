@@ -3,7 +3,7 @@
 import gzip
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
@@ -22,7 +22,7 @@ from analytics_service.http import errors, params
 from analytics_service.http.answer import Validators
 from analytics_service.http.answer_cache import AnswerCache
 from analytics_service.http.middleware import Middleware
-from analytics_service.resources.snapshots import Schedule, SharedState, SnapshotPath
+from analytics_service.resources.snapshots import Asked, Rendered, Schedule, SharedState, SnapshotPath
 from analytics_service.state.view import View, Views
 from analytics_service.state.watcher import HeadWatcher
 from analytics_service.store.ledger import Head
@@ -46,13 +46,16 @@ class Counted(SnapshotPath):
     query = (params.WITH_TEXT, params.ASSET_IDS)
     rendered = 0
 
-    def record(self, view: View, arguments: Mapping[str, Any]) -> None:
-        """There is nothing to read."""
+    def ask(self, req: falcon.Request, path: Mapping[str, str]) -> Asked:
+        arguments = self.parse(req, path)
 
-    def require_kept(self, view: View, arguments: Mapping[str, Any], datasets: Sequence[str]) -> None:
-        """Nothing is lost."""
+        def render(view: View) -> Rendered:
+            body, heads = self.body(view, arguments), view.heads_of(self.datasets)
+            return Rendered(body, {head.dataset: head.at for head in heads}, self._shared.schedule.due(heads))
 
-    def body(self, record: Any, view: View, arguments: Mapping[str, Any]) -> bytes:
+        return Asked(lambda view: self.datasets, render)
+
+    def body(self, view: View, arguments: Mapping[str, Any]) -> bytes:
         if arguments["asset_ids"] == ["token;none"]:
             raise EntityNotFound("there is none")
         self.rendered += 1
@@ -62,7 +65,7 @@ class Counted(SnapshotPath):
 class Constant(Counted):
     """Answers with the same bytes in every state."""
 
-    def body(self, record: Any, view: View, arguments: Mapping[str, Any]) -> bytes:
+    def body(self, view: View, arguments: Mapping[str, Any]) -> bytes:
         self.rendered += 1
         return f"{arguments['with_text']}".encode()
 
@@ -70,7 +73,7 @@ class Constant(Counted):
 class Rewritten(Counted):
     """Is superseded, and then has no more time."""
 
-    def body(self, record: Any, view: View, arguments: Mapping[str, Any]) -> bytes:
+    def body(self, view: View, arguments: Mapping[str, Any]) -> bytes:
         self.rendered += 1
         raise Superseded("prices was rewritten while it was read.") if self.rendered == 1 else Busy
 
@@ -78,7 +81,7 @@ class Rewritten(Counted):
 class Plain(Counted):
     """Answers with its parameters and the state it sees."""
 
-    def body(self, record: Any, view: View, arguments: Mapping[str, Any]) -> bytes:
+    def body(self, view: View, arguments: Mapping[str, Any]) -> bytes:
         return shown(view.heads.heads, arguments["address"], arguments["with_text"])
 
 
