@@ -3,7 +3,6 @@
 import re
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
@@ -14,8 +13,9 @@ from isal import isal_zlib
 from xxhash import xxh3_128_digest
 
 from analytics_service.market.instants import from_unix
+from analytics_service.market.lazy import cached_attribute
 
-_QUALITY = re.compile(r"\s*q\s*=\s*(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\s*")
+_REFUSED = re.compile(r"\s*q\s*=\s*0(\.0*)?\s*")
 # Below this size, compression saves less than the extra header and the caller's decompression cost.
 _MIN_SIZE = 1024
 _GZIP_FORMAT = 31
@@ -39,36 +39,13 @@ _PHRASES = {HTTPStatus.REQUEST_URI_TOO_LONG: "URI Too Long"}
 _TAG = re.compile(r'"[^"]*"')
 
 
-class Coding(Enum):
-    IDENTITY = "identity"
-    GZIP = "gzip"
-
-    @property
-    def suffix(self) -> str:
-        """Distinguishes the ETags of the same body in different codings."""
-        return "-gzip" if self is Coding.GZIP else ""
-
-    def encode(self, body: bytes) -> bytes:
-        """The body in this coding. The same object if it has no coding, or is too small to gain from one."""
-        if self is Coding.IDENTITY or len(body) < _MIN_SIZE:
-            return body
-        return isal_zlib.compress(body, _LEVEL, _GZIP_FORMAT)
-
-
 @lru_cache(maxsize=256)
-def negotiate(accept_encoding: str | None) -> Coding:
-    """gzip if an Accept-Encoding header allows it, unless the header prefers `identity`."""
-    qualities = dict(_quality(part) for part in (accept_encoding or "").lower().split(","))
-    others = qualities.get("*", 0.0)
-    gzip, identity = (qualities.get(coding.value, others) for coding in (Coding.GZIP, Coding.IDENTITY))
-    return Coding.GZIP if gzip and gzip >= identity else Coding.IDENTITY
-
-
-def _quality(part: str) -> tuple[str, float]:
-    """A coding and its q, which is 0 if it is malformed."""
-    name, _, parameter = part.partition(";")
-    match = _QUALITY.fullmatch(parameter)
-    return name.strip(), float(match[1]) if match else float(not parameter)
+def accepts_gzip(accept_encoding: str | None) -> bool:
+    """Whether an Accept-Encoding header names gzip, or else *, without q=0 (RFC 9110, 12.5.3)."""
+    parts = (part.partition(";") for part in (accept_encoding or "").lower().split(","))
+    named = {name.strip(): parameter for name, _, parameter in parts}
+    parameter = named.get("gzip", named.get("*"))
+    return parameter is not None and not _REFUSED.fullmatch(parameter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +70,8 @@ class Validators:
     begins: int | None = None
     vary: str = "Accept-Encoding"
 
-    def etag(self, coding: Coding) -> str:
-        return f'"{self.tag}{coding.suffix}"'
-
-    def headers(self, coding: Coding) -> Headers:
-        """The headers that a 200 and a 304 share, except Cache-Control."""
-        headers = (("ETag", self.etag(coding)), ("Vary", self.vary))
+    def headers(self) -> Headers:
+        """The headers that a 200 and a 304 share, except ETag and Cache-Control."""
         modified = () if self.modified is None else (("Last-Modified", falcon.dt_to_http(from_unix(self.modified))),)
         # A dictionary of dates (RFC 9651).
         dates = (f"{dataset}=@{at}" for dataset, at in self.as_of)
@@ -106,43 +79,46 @@ class Validators:
         # RFC 8288. Clients resolve the reference against the URL of their request, so it works behind any proxy.
         link = (("Link", f'<{self.next}>; rel="next"'),) if self.next else ()
         begins = () if self.begins is None else (("History-Begins", f"@{self.begins}"),)
-        return headers + modified + as_of + link + begins
+        return (("Vary", self.vary), *modified, *as_of, *link, *begins)
 
 
 class Answer:
-    """An answer in one coding, which may be sent many times."""
-
-    __slots__ = ("body", "content_headers", "etag", "headers", "validators")
+    """An answer, which may be sent many times. `content_headers` are sent with a 200 only. A body that `is_packed` is
+    sent without a coding, which would save nothing."""
 
     def __init__(
-        self, validators: Validators, coding: Coding, body: bytes = b"", content_headers: Headers = ()
+        self, validators: Validators, body: bytes = b"", content_headers: Headers = (), *, is_packed: bool = False
     ) -> None:
-        """`body` has no coding yet; `content_headers` are sent with a 200 only."""
         self.validators = validators
-        self.etag = validators.etag(coding)
-        self.headers = validators.headers(coding)
-        self.body = coding.encode(body)
-        encoding = () if self.body is body else (("Content-Encoding", coding.value),)
-        self.content_headers = content_headers + encoding
+        self.body = body
+        self.headers = validators.headers()
+        self.content_headers = content_headers
+        self.is_packed = is_packed
 
-    def coded(self, coding: Coding) -> "Answer":
-        """This answer in a coding. It must have none yet."""
-        return Answer(self.validators, coding, self.body, self.content_headers)
+    @cached_attribute
+    def gzip(self) -> bytes:
+        """The compressed body, with hardly more bytes than the body."""
+        return isal_zlib.compress(self.body, _LEVEL, _GZIP_FORMAT)
 
 
 def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_control: str) -> None:
-    """Send a 200, or a 304 if If-None-Match lists the answer's tag."""
-    resp.set_headers((*answer.headers, ("Cache-Control", cache_control)))
+    """Send a 200, or a 304 if If-None-Match lists the answer's tag, which differs between codings."""
+    is_gzip = not answer.is_packed and accepts_gzip(req.get_header("Accept-Encoding"))
+    etag = f'"{answer.validators.tag}-gzip"' if is_gzip else f'"{answer.validators.tag}"'
+    resp.set_headers((("ETag", etag), *answer.headers, ("Cache-Control", cache_control)))
     # Falcon's `req.if_none_match` accepts `"*"` and tags without quotes as matches, and takes three times as long.
     if_none_match = req.get_header("If-None-Match")
-    if if_none_match is not None and (if_none_match.strip() == "*" or answer.etag in _TAG.findall(if_none_match)):
+    if if_none_match is not None and (if_none_match.strip() == "*" or etag in _TAG.findall(if_none_match)):
         resp.status = falcon.HTTP_304
         # The client keeps the headers of the 200.
         for name in PROTECTIVE:
             resp.delete_header(name)
-    else:
-        resp.set_headers(answer.content_headers)
-        resp.data = answer.body
+        return
+    resp.set_headers(answer.content_headers)
+    resp.data = answer.body
+    if is_gzip and len(answer.body) >= _MIN_SIZE:
+        resp.set_header("Content-Encoding", "gzip")
+        resp.data = answer.gzip
 
 
 def etag_of(body: bytes) -> str:
@@ -152,6 +128,11 @@ def etag_of(body: bytes) -> str:
     encoding a page of history.
     """
     return urlsafe_b64encode(xxh3_128_digest(body)).decode().rstrip("=")
+
+
+def answer_of(body: bytes, headers: Headers = ()) -> Answer:
+    """An answer that shows no snapshots."""
+    return Answer(Validators(etag_of(body)), body, headers)
 
 
 def reason_phrase(status: HTTPStatus) -> str:

@@ -8,27 +8,26 @@ from typing import NamedTuple
 from cachetools import LRUCache
 
 from analytics_service.concurrency import SingleFlight
-from analytics_service.http.answer import Answer, Coding
+from analytics_service.http.answer import Answer
 
 # Measured bytes of an entry without its body and key: validators, headers and slots in tables.
 _OVERHEAD = 1000
-# An answer may take an eighth of the cache at most: a huge page would evict thousands of other answers.
-_LARGEST_SHARE = 8
+# An answer may take a quarter of the cache at most, compressed and not: a huge page would evict thousands of others.
+_LARGEST_SHARE = 4
 
 
 class CacheKey(NamedTuple):
-    """Identifies an answer: path and query as the caller wrote them, the coding, and the preferred media type."""
+    """Identifies an answer: path and query as the caller wrote them, and the preferred media type."""
 
     path: str
     query: str
-    coding: Coding
     media: str = ""
 
 
 class AnswerCache:
     """Up to `limit` bytes of answers: one for each key, for one state of the data. A limit of 0 caches nothing.
 
-    `measure` is called with the bytes in use whenever they change.
+    `measure` is called with the most bytes that may be in use whenever they change.
     """
 
     def __init__(self, limit: int, measure: Callable[[int], None] = lambda size: None) -> None:
@@ -46,23 +45,19 @@ class AnswerCache:
         return answer
 
     def rendered(self, key: CacheKey, state: Hashable, render: Callable[[], Answer]) -> Answer:
-        """The cached answer for a state, or a new one (single flight). Each coding is encoded once."""
+        """The cached answer for a state, or a new one (single flight)."""
 
         def find() -> Answer | None:
             answer = self.find(key)
             return answer if answer is not None and answer.validators.state == state else None
 
-        def make() -> Answer:
-            if key.coding == Coding.IDENTITY:
-                return render()
-            return self.rendered(key._replace(coding=Coding.IDENTITY), state, render).coded(key.coding)
-
-        return find() or self._rendering.get((key, state), lambda: find() or self._keep(key, make()))
+        return find() or self._rendering.get((key, state), lambda: find() or self._keep(key, render()))
 
     def _keep(self, key: CacheKey, answer: Answer) -> Answer:
         """Cache an answer, unless it is too large, and return it."""
-        # The key counts, because callers may send long queries.
-        size = _OVERHEAD + len(key.path) + len(key.query) + len(answer.validators.next or "") + len(answer.body)
+        # The key counts, because callers may send long queries; the body twice, because it may be compressed later.
+        texts = len(key.path) + len(key.query) + len(answer.validators.next or "")
+        size = _OVERHEAD + texts + len(answer.body) * (1 if answer.is_packed else 2)
         with self._lock:
             self._entries.pop(key, None)
             if size * _LARGEST_SHARE <= self._limit:

@@ -8,7 +8,7 @@ from typing import Any
 import falcon
 from polars.exceptions import PanicException
 
-from analytics_service.http.answer import NO_STORE, Answer, Headers, Validators, etag_of, negotiate, send
+from analytics_service.http.answer import NO_STORE, Headers, answer_of, send
 from analytics_service.http.declared_params import Param, parse_params
 from analytics_service.present.shapes import Node
 
@@ -63,8 +63,7 @@ class Live(Resource):
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         self.parse(req, path)
-        body, coding = self.body(), negotiate(req.get_header("Accept-Encoding"))
-        send(req, resp, Answer(Validators(etag_of(body)), coding, body, self.headers), NO_STORE)
+        send(req, resp, answer_of(self.body(), self.headers), NO_STORE)
 
     @abstractmethod
     def body(self) -> bytes:
@@ -77,12 +76,11 @@ class Fixed(Resource):
     cache_control = DESCRIPTIVE
 
     def __init__(self, make: Callable[[], bytes], headers: Headers = ()) -> None:
-        body = cache(make)
-        self._answer = cache(lambda coding: Answer(Validators(etag_of(body())), coding, body(), headers))
+        self._answer = cache(lambda: answer_of(make(), headers))
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         self.parse(req, path)
         self._send(req, resp)
 
     def _send(self, req: falcon.Request, resp: falcon.Response) -> None:
-        send(req, resp, self._answer(negotiate(req.get_header("Accept-Encoding"))), self.cache_control)
+        send(req, resp, self._answer(), self.cache_control)

@@ -67,7 +67,7 @@ class Pages(SnapshotPath):
         """An answer that depends on now or `auto` is cached under exact seconds and bucket widths."""
         is_moving = arguments["start"].is_relative or arguments["end"].is_relative
         exact = query_string(req.params, query, query.offset) if is_moving or query.is_aligned else None
-        return Asked(datasets, render, query=exact, is_moving=is_moving, is_packed=query.format.is_packed)
+        return Asked(datasets, render, query=exact, is_moving=is_moving)
 
     def rendered(
         self,
@@ -90,6 +90,7 @@ class Pages(SnapshotPath):
             next=None if next_offset is None else f"?{query_string(req.params, query, next_offset)}",
             begins=page.begins,
             headers=file_headers(form, *names) if form.suffix else (),
+            is_packed=form.is_packed,
         )
 
 

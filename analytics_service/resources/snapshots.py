@@ -15,7 +15,7 @@ import falcon
 from analytics_service.concurrency import QuerySlots
 from analytics_service.errors import BeingCorrected, Busy, Superseded
 from analytics_service.history.formats.base import Format
-from analytics_service.http.answer import Answer, Coding, Headers, Validators, etag_of, negotiate, send
+from analytics_service.http.answer import Answer, Headers, Validators, etag_of, send
 from analytics_service.http.answer_cache import AnswerCache, CacheKey
 from analytics_service.http.resource import Resource
 from analytics_service.market.instants import unix_second
@@ -82,7 +82,7 @@ class Rendered:
     - `as_of`: instant of each dataset's snapshot in the answer (rule 7.1, validators). `due`: see `Schedule.due`.
     - `closes_at`: from then on no snapshot will change the answer; None if any later snapshot may.
     - `next`: reference to the next page. `begins`: first instant of a history's series.
-    - `headers` describe the body.
+    - `headers` and `is_packed` describe the body: see Answer.
     """
 
     body: bytes
@@ -92,6 +92,7 @@ class Rendered:
     next: str | None = None
     begins: int | None = None
     headers: Headers = ()
+    is_packed: bool = False
 
 
 Datasets = Callable[[View], Sequence[str]]
@@ -104,8 +105,8 @@ class Asked:
 
     `datasets` names all that the answer depends on. `render` may raise EntityNotFound, if parameters name nothing, and
     Lost (rule 8.19, losses). `view` gives the requested view; None means the newest. The answer is cached under
-    `query`; None means the request's own query. `is_moving` means that the answer depends on now. A body that
-    `is_packed` is sent without a coding, which would save nothing. The answer waits for a slot of `slots`.
+    `query`; None means the request's own query. `is_moving` means that the answer depends on now. The answer waits for
+    a slot of `slots`.
     """
 
     datasets: Datasets
@@ -113,7 +114,6 @@ class Asked:
     view: Callable[[], View] | None = None
     query: str | None = None
     is_moving: bool = False
-    is_packed: bool = False
     slots: QuerySlots | None = None
 
 
@@ -161,18 +161,15 @@ class SnapshotPath(Resource):
         """What a request asks for. Raises RequestError or ParameterInvalid for the first fault."""
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        """Send the cached answer, or a new one if there is a newer state. Each coding is cached separately."""
-        key = CacheKey(req.path, req.query_string, negotiate(req.get_header("Accept-Encoding")), req.context.media)
+        """Send the cached answer, or a new one if there is a newer state."""
+        key = CacheKey(req.path, req.query_string, req.context.media)
         answer, is_moving = self._cached(key), False
         req.context.cache = "hit"
         if answer is None:
-            asked, original = self.ask(req, path), key
+            asked = self.ask(req, path)
             is_moving = asked.is_moving
-            key = key._replace(
-                query=key.query if asked.query is None else asked.query,
-                coding=Coding.IDENTITY if asked.is_packed else key.coding,
-            )
-            if key != original:
+            if asked.query is not None:
+                key = key._replace(query=asked.query)
                 answer = self._cached(key)
             if answer is None:
                 req.context.cache = "miss"
@@ -217,7 +214,7 @@ class SnapshotPath(Resource):
             begins=rendered.begins,
             vary="Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding",
         )
-        return Answer(validators, Coding.IDENTITY, rendered.body, rendered.headers)
+        return Answer(validators, rendered.body, rendered.headers, is_packed=rendered.is_packed)
 
     def settled_at(self, at: int) -> int:
         """The unix second from which jobs no longer change an answer as of `at`."""

@@ -4,7 +4,7 @@ from functools import cache
 
 import falcon
 
-from analytics_service.http.answer import NO_STORE, Answer, Coding, Validators, etag_of, negotiate, send
+from analytics_service.http.answer import NO_STORE, Answer, answer_of, send
 from analytics_service.http.errors import RequestError
 from analytics_service.http.resource import Fixed, Resource
 from analytics_service.web import files
@@ -57,10 +57,10 @@ class Files(Resource):
         if file is None:
             raise RequestError("path_unknown", f"There is nothing at {req.path[:200]}; reload the page that names it.")
         cache_control = self.cache_control if version == file.version else NO_STORE
-        send(req, resp, _answer(name, negotiate(req.get_header("Accept-Encoding"))), cache_control)
+        send(req, resp, _answer(name), cache_control)
 
 
 @cache
-def _answer(name: str, coding: Coding) -> Answer:
+def _answer(name: str) -> Answer:
     file = files.files()[name]
-    return Answer(Validators(etag_of(file.body)), coding, file.body, (("Content-Type", file.media),))
+    return answer_of(file.body, (("Content-Type", file.media),))

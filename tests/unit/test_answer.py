@@ -1,10 +1,12 @@
 """Headers of answers, and when a 304 is sent."""
 
+import gzip
+
 import falcon
 import falcon.testing
 import pytest
 
-from analytics_service.http.answer import Answer, Coding, Validators, send
+from analytics_service.http.answer import Answer, Validators, send
 
 BODY = b"a" * 2000
 # 2026-03-01 12:00:00 UTC.
@@ -41,14 +43,15 @@ def sent(answer: Answer, **headers: str) -> falcon.testing.Result:
     ],
 )
 def test_a_header_lists_the_tags_between_its_quotes(header: str, listed: bool) -> None:
-    answer = Answer(Validators("abc"), Coding.IDENTITY, BODY)
-    assert (sent(answer, If_None_Match=header).status_code == 304) is listed
+    assert (sent(Answer(Validators("abc"), BODY), If_None_Match=header).status_code == 304) is listed
 
 
 @pytest.mark.parametrize("tags", [None, '"abc-gzip"', "*", " * "])
 def test_an_answer_and_its_304_have_the_validators_and_caching_headers(tags: str | None) -> None:
-    validators = Validators("abc", as_of=(("markets", 9), ("prices", NOON)), modified=NOON)
-    got = sent(Answer(validators, Coding.GZIP, BODY, (("X-More", "1"),)), **({"If_None_Match": tags} if tags else {}))
+    answer = Answer(
+        Validators("abc", as_of=(("markets", 9), ("prices", NOON)), modified=NOON), BODY, (("X-More", "1"),)
+    )
+    got = sent(answer, Accept_Encoding="gzip", **({"If_None_Match": tags} if tags else {}))
     headers = {
         "etag": '"abc-gzip"',
         "vary": "Accept-Encoding",
@@ -57,18 +60,33 @@ def test_an_answer_and_its_304_have_the_validators_and_caching_headers(tags: str
         "cache-control": "public, max-age=7",
     }
     if tags is None:
-        headers |= {"content-encoding": "gzip", "content-length": str(len(Coding.GZIP.encode(BODY)))}
+        headers |= {"content-encoding": "gzip", "content-length": str(len(answer.gzip))}
         headers |= {"content-type": "application/json", "x-more": "1"}
-    body = b"" if tags else Coding.GZIP.encode(BODY)
+    body = b"" if tags else answer.gzip
     assert (got.status_code, got.content, dict(got.headers)) == (304 if tags else 200, body, headers)
 
 
-def test_a_body_that_is_not_encoded_has_no_content_encoding() -> None:
-    for answer in (Answer(Validators("abc"), Coding.IDENTITY, BODY), Answer(Validators("abc"), Coding.GZIP, b"short")):
-        assert "content-encoding" not in sent(answer).headers
+@pytest.mark.parametrize(
+    ("body", "is_packed", "accepted", "tag", "encoded"),
+    [
+        (b"a" * 1024, False, "gzip", '"abc-gzip"', True),
+        # Too short to gain from a coding.
+        (b"a" * 1023, False, "gzip", '"abc-gzip"', False),
+        (b"a" * 1024, False, "br", '"abc"', False),
+        (b"a" * 1024, True, "gzip", '"abc"', False),
+    ],
+)
+def test_a_body_that_gains_from_it_is_compressed_where_that_is_allowed(
+    body: bytes, is_packed: bool, accepted: str, tag: str, encoded: bool
+) -> None:
+    got = sent(Answer(Validators("abc"), body, is_packed=is_packed), Accept_Encoding=accepted)
+    assert (got.headers["etag"], got.headers.get("content-encoding")) == (tag, "gzip" if encoded else None)
+    assert (gzip.decompress(got.content) if encoded else got.content) == body
+    assert not encoded or len(got.content) < len(body) / 5
 
 
 @pytest.mark.parametrize("tags", ['"abc"', '"abc-br"', "", '"*"'])
 def test_the_tag_of_another_answer_or_coding_gets_a_200(tags: str) -> None:
-    got = sent(Answer(Validators("abc"), Coding.GZIP, BODY), If_None_Match=tags)
-    assert (got.status_code, got.content) == (200, Coding.GZIP.encode(BODY))
+    answer = Answer(Validators("abc"), BODY)
+    got = sent(answer, Accept_Encoding="gzip", If_None_Match=tags)
+    assert (got.status_code, got.content) == (200, answer.gzip)

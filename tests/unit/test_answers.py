@@ -1,20 +1,21 @@
 """The cache of answers: what is kept, what is evicted, and who renders."""
 
+import random
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from analytics_service.http.answer import Answer, Coding, Validators
+from analytics_service.http.answer import Answer, Validators
 from analytics_service.http.answer_cache import AnswerCache, CacheKey
 
-# Room for nine bodies of 10,000 bytes with their overhead, but not for ten.
-LIMIT = 100_000
+# Room for nine bodies of 10,000 bytes, as they are and compressed, with their overhead, but not for ten.
+LIMIT = 200_000
 TIMEOUT = 10
 
 
-def key(path: str, query: str = "", coding: Coding = Coding.IDENTITY) -> CacheKey:
-    return CacheKey(path, query, coding)
+def key(path: str, query: str = "", media: str = "application/json") -> CacheKey:
+    return CacheKey(path, query, media)
 
 
 class Renderer:
@@ -27,7 +28,7 @@ class Renderer:
     def of(self, state: int) -> Callable[[], Answer]:
         def render() -> Answer:
             self.count += 1
-            return Answer(Validators("tag", state), Coding.IDENTITY, b"a" * self._size)
+            return Answer(Validators("tag", state), b"a" * self._size)
 
         return render
 
@@ -47,13 +48,12 @@ def test_an_answer_is_rendered_once_per_state() -> None:
     assert (answers.find(key("a")), len(answers._entries)) == (second, 1)
 
 
-def test_path_query_and_coding_identify_an_answer() -> None:
+def test_path_query_and_media_type_identify_an_answer() -> None:
     answers, renderer = AnswerCache(LIMIT), Renderer()
-    keys = [key("a"), key("b"), key("a", "x=1"), key("a", "", Coding.GZIP)]
+    keys = [key("a"), key("b"), key("a", "x=1"), key("a", "", "text/csv")]
     for one in keys:
         answers.rendered(one, 1, renderer.of(1))
-    # The answer without a coding is encoded.
-    assert renderer.count == len(keys) - 1
+    assert renderer.count == len(keys)
 
 
 def test_the_least_recently_used_answer_is_evicted_first() -> None:
@@ -74,6 +74,15 @@ def test_a_large_answer_evicts_no_others_and_only_its_own_earlier_one() -> None:
     for _ in range(2):
         assert len(answers.rendered(key("b"), 2, large.of(2)).body) == LIMIT // 4
     assert (large.count, kept(answers, "ab")) == (2, "a")
+
+
+def test_the_bytes_in_use_have_room_for_compressed_bodies(draw: random.Random) -> None:
+    measured: list[int] = []
+    answers, body = AnswerCache(LIMIT, measured.append), draw.randbytes(10_000)
+    answer = answers.rendered(key("a"), 1, lambda: Answer(Validators("tag", 1), body))
+    assert measured[-1] >= len(answer.body) + len(answer.gzip) > 2 * len(body)
+    answers.rendered(key("b"), 1, lambda: Answer(Validators("tag", 1), body, is_packed=True))
+    assert measured[-1] - measured[-2] < 2 * len(body)
 
 
 def test_threads_that_want_the_same_answer_wait_for_the_one_that_renders_it() -> None:

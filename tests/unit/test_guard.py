@@ -10,7 +10,7 @@ from falcon.inspect import inspect_routes
 from analytics_service.app import create_app
 from analytics_service.config.settings import Settings
 from analytics_service.http import errors
-from analytics_service.http.answer import Answer, Coding, Validators, send
+from analytics_service.http.answer import Answer, Validators, send
 from analytics_service.http.api_keys import add_key, read_keys
 from analytics_service.http.errors import OWN_REQUEST
 from analytics_service.http.middleware import Middleware
@@ -24,7 +24,7 @@ class Assets(Resource):
     """A path that any cache may keep."""
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        send(req, resp, Answer(Validators("abc"), Coding.IDENTITY, b"{}"), "public, max-age=7")
+        send(req, resp, Answer(Validators("abc"), b"{}"), "public, max-age=7")
 
 
 class Service:
