@@ -69,7 +69,7 @@ class TimeForm(ABC):
         except OverflowError:
             second = -1
         if not 0 <= second <= MAX_SECOND:
-            raise ParameterInvalid(edge, f"{_LIMITS} in unix seconds")
+            raise ParameterInvalid(edge, f"{_LIMITS} in unix seconds, 1970-01-01 to 2106-02-07 in UTC")
         return second
 
     @abstractmethod

@@ -93,7 +93,7 @@ class Answer:
         self.body = body
         self.headers = validators.headers()
         self.content_headers = content_headers
-        self.is_packed = is_packed
+        self.gains_by_gzip = len(body) >= _MIN_SIZE and not is_packed
 
     @cached_attribute
     def gzip(self) -> bytes:
@@ -103,7 +103,7 @@ class Answer:
 
 def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_control: str) -> None:
     """Send a 200, or a 304 if If-None-Match lists the answer's tag, which differs between codings."""
-    is_gzip = not answer.is_packed and accepts_gzip(req.get_header("Accept-Encoding"))
+    is_gzip = answer.gains_by_gzip and accepts_gzip(req.get_header("Accept-Encoding"))
     etag = f'"{answer.validators.tag}-gzip"' if is_gzip else f'"{answer.validators.tag}"'
     resp.set_headers((("ETag", etag), *answer.headers, ("Cache-Control", cache_control)))
     # Falcon's `req.if_none_match` accepts `"*"` and tags without quotes as matches, and takes three times as long.
@@ -116,7 +116,7 @@ def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_contr
         return
     resp.set_headers(answer.content_headers)
     resp.data = answer.body
-    if is_gzip and len(answer.body) >= _MIN_SIZE:
+    if is_gzip:
         resp.set_header("Content-Encoding", "gzip")
         resp.data = answer.gzip
 

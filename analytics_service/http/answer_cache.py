@@ -57,7 +57,7 @@ class AnswerCache:
         """Cache an answer, unless it is too large, and return it."""
         # The key counts, because callers may send long queries; the body twice, because it may be compressed later.
         texts = len(key.path) + len(key.query) + len(answer.validators.next or "")
-        size = _OVERHEAD + texts + len(answer.body) * (1 if answer.is_packed else 2)
+        size = _OVERHEAD + texts + len(answer.body) * (2 if answer.gains_by_gzip else 1)
         with self._lock:
             self._entries.pop(key, None)
             if size * _LARGEST_SHARE <= self._limit:

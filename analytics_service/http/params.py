@@ -212,7 +212,7 @@ ASSET_IDS = _text(
 SYMBOLS = _text(
     "symbols",
     forms.symbols,
-    "symbols of assets, in any case, separated by commas; their series follow those of asset_ids.",
+    "symbols of assets, in any case, separated by commas; they follow those of asset_ids.",
     "[^,]+(,[^,]+)*",
 )
 

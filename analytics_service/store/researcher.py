@@ -41,6 +41,7 @@ def fixed_settings(memory: int) -> dict[str, int | None]:
         "max_network_bandwidth_for_user": None,
         "max_network_bandwidth_for_all_users": None,
         # The log of thousands of quick queries a second, or of unbounded texts, would fill memory and disk.
+        "log_queries": 1,
         "log_queries_min_query_duration_ms": 10_000,
         "log_queries_cut_to_length": 2000,
         "log_query_settings": 0,

@@ -43,7 +43,7 @@ def test_an_answer_is_the_same_in_every_requested_coding(protocol: Client, path:
     assert (gzip.decompress(answer.content) if encoding else answer.content) == plain
     assert (len(answer.content) < len(plain)) == (encoding is not None)
     assert "Accept-Encoding" in answer.headers["vary"]
-    assert len({answer.headers["etag"] for answer in answers.values()}) == len(CODINGS)
+    assert len({answer.headers["etag"] for answer in answers.values()}) == (2 if encoding else 1)
 
 
 @of_each_kind
