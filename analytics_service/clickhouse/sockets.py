@@ -18,7 +18,8 @@ from analytics_service.concurrency import cap_timeout
 from analytics_service.errors import StoreUnavailable
 
 _TCP_SOCKETS = Path("/proc/net/tcp")
-_PAUSE_MS = 1
+# Pauses between looks at the table: accepting takes less than the first, and a hanging server may take long.
+_PAUSES_MS = (1, 64)
 # A time-out of 0 would make a socket non-blocking.
 _LEAST_SECONDS = 0.001
 # Seconds for accepting a connection that has no time-out of its own.
@@ -34,9 +35,9 @@ def accepting_user(connection: socket.socket, seconds: float) -> int:
     deadline = time.monotonic() + seconds
     events = select.poll()
     events.register(connection, select.POLLIN)
+    pause, longest = _PAUSES_MS
     while True:
-        # Reading the table takes some milliseconds; accepting takes less.
-        if events.poll(_PAUSE_MS):
+        if events.poll(pause):
             raise ConnectionResetError("the connection was closed before it was accepted")
         for line in _TCP_SOCKETS.read_text("ascii").splitlines():
             if ends in line:
@@ -46,6 +47,7 @@ def accepting_user(connection: socket.socket, seconds: float) -> int:
                     return int(uid)
         if time.monotonic() > deadline:
             raise TimeoutError("the connection was not accepted")
+        pause = min(2 * pause, longest)
 
 
 def _written(host: str, port: int) -> str:

@@ -119,8 +119,8 @@ class UnlockGroup:
 
     member_class: Annotated[MemberClass, Word("Class of the beneficiaries")]
     amounts: UnlockAmounts
-    staked: Annotated[int, Amount("Currently staked by addresses in the group")]
-    held: Annotated[int, Amount("Currently held by addresses in the group")]
+    staked: Annotated[int, Amount("Currently staked by addresses in the group; an address may be in several")]
+    held: Annotated[int, Amount("Currently held by addresses in the group; an address may be in several")]
 
 
 def unlocked_at(arrangement: Arrangement, at: datetime) -> int:
