@@ -12,11 +12,6 @@ from typing import Any
 
 from gunicorn import glogging
 
-from analytics_service.server.heap import bound_idle_memory
-
-# Must come before the next imports, which start threads: the number of heaps is fixed when the first thread allocates.
-bound_idle_memory()
-
 from analytics_service import logs
 from analytics_service.config.settings import WORKER_THREADS, Settings
 from analytics_service.embedded.clickhouse import FOUND, require_attachable

@@ -24,6 +24,14 @@ log = logging.getLogger(__name__)
 Orders = SimpleQueue[int]
 
 _ARGUMENTS = ("-m", "gunicorn", "-c", "python:analytics_service.server.gunicorn_conf", "analytics_service.wsgi:app")
+# glibc and Polars' jemalloc return most freed memory. By default each thread has a heap of its own, which keeps as much
+# as the largest page that it ever freed. A little is kept: allocating all of a page anew takes as long as encoding it.
+_MEMORY = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": "1048576",
+    "MALLOC_TRIM_THRESHOLD_": "4194304",
+    "_RJEM_MALLOC_CONF": "narenas:1,muzzy_decay_ms:0",
+}
 _LONGEST_WAIT = 1.0
 _PROBE_SECONDS = 0.5
 
@@ -104,7 +112,7 @@ class _Gunicorn(Program):
         self._bind = settings.bind
         self._inherited = inherited
         own = {FOUND: "true", SOCKETS: " ".join(map(str, inherited))}
-        self._environ = {**settings.to_environment(os.environ), **variables, **own}
+        self._environ = {**_MEMORY, **settings.to_environment(os.environ), **variables, **own}
 
     def launch(self) -> Child:
         return start_python(_ARGUMENTS, self._environ, pass_fds=self._inherited)
