@@ -33,7 +33,7 @@ class BeingCorrected(Busy):
     """The deadline passed while a correction held back the history that a request must read."""
 
     def __init__(self) -> None:
-        super().__init__("History is being corrected, which may take minutes. Try again later.")
+        super().__init__("History is being corrected or filled in, which may take minutes. Try again later.")
 
 
 class DiskFull(StoreUnavailable):

@@ -130,6 +130,13 @@ def command_line() -> str:
     return shlex.join(["analytics-service", *sys.argv[1:]])
 
 
+def follow_up(arguments: str) -> str:
+    """A command to run next, in the data folder of this one."""
+    context = click.get_current_context(silent=True)
+    folder = context.params.get("data_dir") if context else None
+    return f"analytics-service {arguments}{f' --data-dir {shlex.quote(str(folder))}' if folder else ''}"
+
+
 class ProgressBars:
     """Shows each stage of a long operation as a progress bar."""
 

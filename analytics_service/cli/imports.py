@@ -10,7 +10,14 @@ from typing import Any, TypeVar, cast
 import click
 import polars as pl
 
-from analytics_service.cli.context import ProgressBars, import_store, load_settings, open_store, store_location
+from analytics_service.cli.context import (
+    ProgressBars,
+    follow_up,
+    import_store,
+    load_settings,
+    open_store,
+    store_location,
+)
 from analytics_service.cli.options import data_dir_option, value_type
 from analytics_service.cli.recompute import suggest_recompute
 from analytics_service.clickhouse.connection import Store
@@ -234,7 +241,7 @@ def _described(content: LoadedEvents, *, has_prices: bool) -> Iterator[str]:
 def _shown(event: Event, symbol: str) -> str:
     usd = "unknown USD" if event.usd is None else f"{event.usd:f} USD"
     amount = "" if event.amount is None else f" {event.amount} denom units of"
-    return f"{format_instant(event.at)}  {event.address[:20]}  {event.action}{amount} {symbol}, {usd}"
+    return f"{format_instant(event.at)}  {event.address}  {event.action}{amount} {symbol}, {usd}"
 
 
 @click.group("import")
@@ -270,8 +277,8 @@ def import_assets_command(file: Path, data_dir: Path | None) -> None:
         span = f"--start {format_instant(from_unix(first))} --end {format_instant(from_unix(head.newest))}"
         click.echo(
             f"The decimals of {list_in_words(corrected)} have changed. Recompute the values stored with them: "
-            f"`analytics-service jobs recompute {span}`. To take from the source what was rejected because of them: "
-            f"`analytics-service jobs backfill all --again {span}`."
+            f"`{follow_up(f'jobs recompute {span}')}`. To take from the source what was rejected because of them: "
+            f"`{follow_up(f'jobs backfill all --again {span}')}`."
         )
 
 

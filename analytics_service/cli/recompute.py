@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from analytics_service.cli.context import load_settings, open_store, waiting_for_store
+from analytics_service.cli.context import follow_up, load_settings, open_store, waiting_for_store
 from analytics_service.cli.options import TIMES, data_dir_option, past_end, require_range, time_option
 from analytics_service.cli.signals import explaining_stop
 from analytics_service.clickhouse.connection import Store
@@ -88,7 +88,5 @@ def suggest_recompute(store: Store, start: int, last: int) -> None:
     units = day_by_day(store, ("markets", "positions"), from_unix(start), affected_end(store, last))
     if units:
         first, end = (format_instant(pick(at for unit in units for at in unit.instants)) for pick in (min, max))
-        click.echo(
-            "These prices may affect stored snapshots. Recompute them: `analytics-service jobs recompute --start "
-            f"{first} --end {end}`."
-        )
+        command = follow_up(f"jobs recompute --start {first} --end {end}")
+        click.echo(f"These prices may affect stored snapshots. Recompute them: `{command}`.")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from analytics_service.admin.remove import Removal, Removed, count_removed, remove
-from analytics_service.cli.context import ProgressBars, filled_store, load_settings, waiting_for_store
+from analytics_service.cli.context import ProgressBars, filled_store, follow_up, load_settings, waiting_for_store
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
 from analytics_service.cli.recompute import affected_end
 from analytics_service.cli.signals import explaining_stop
@@ -22,6 +22,7 @@ from analytics_service.market.instants import format_instant, from_unix, unix_se
 from analytics_service.market.kinds import FOREVER
 from analytics_service.store.datasets.assets import read_assets
 from analytics_service.store.datasets.histories import HISTORIES, PRICES
+from analytics_service.store.ownership import Owner, read_owner, remembered_source, simulated_spec
 from analytics_service.store.schema import TABLES
 from jobs.registry import JOBS
 
@@ -90,10 +91,10 @@ def remove_command(
         end_of_effect = removed.last + 1
         if removal.dataset == PRICES.dataset:
             end_of_effect = unix_second(affected_end(store, removed.last))
+        owner = read_owner(store)
         bars.close()
-    for line in _report(name, removal, removed, dry_run=dry_run):
-        click.echo(line)
-    for line in _remedies(name, removal, removed, end_of_effect, settings):
+    click.echo(_report(name, removal, removed, dry_run=dry_run))
+    for line in remedies(name, removal, removed, end_of_effect, settings, owner):
         click.echo(line)
 
 
@@ -106,31 +107,30 @@ def _ids(store: Store, symbols: tuple[str, ...]) -> list[str]:
         raise UserError(str(error)) from None
 
 
-def _report(name: str, removal: Removal, removed: Removed, *, dry_run: bool) -> Iterator[str]:
+def _report(name: str, removal: Removal, removed: Removed, *, dry_run: bool) -> str:
     first, last = format_instant(from_unix(removed.first)), format_instant(from_unix(removed.last))
     counts = [f"{number:,} observations of {history.slug}" for history, number in removed.observations.items()]
     counts = [f"{removed.snapshots:,} snapshots of {name}", *counts] if removal.history is None else counts
-    yield f"{'Would remove' if dry_run else 'Removed'} {', '.join(counts)}, from {first} to {last}."
-    imports = [f"analytics-service import {history.slug} {path}" for history, path in removed.files.items()]
-    if imports:
+    return f"{'Would remove' if dry_run else 'Removed'} {', '.join(counts)}, from {first} to {last}."
+
+
+def remedies(
+    name: str, removal: Removal, removed: Removed, end_of_effect: int, settings: Settings, owner: Owner
+) -> Iterator[str]:
+    """The commands that bring removed data back, and those that compute what depends on it. A removal that starts in
+    the future needs no snapshots."""
+    if removed.files and simulated_spec(owner.name) is None:
+        imports = [follow_up(f"import {history.slug} {path}") for history, path in removed.files.items()]
         yield f"To restore the observations: {'; '.join(imports)}"
-
-
-def _remedies(name: str, removal: Removal, removed: Removed, end_of_effect: int, settings: Settings) -> Iterator[str]:
-    """The commands that replace removed data. A removal that starts in the future needs none."""
-    start, end = (from_unix(second) for second in (removed.first, removed.last))
-    if start > datetime.now(UTC):
+    start, last, end = (format_instant(from_unix(at)) for at in (removed.first, removed.last, end_of_effect - 1))
+    if removed.first > unix_second(datetime.now(UTC)):
         return
-    between = f"--start {format_instant(start)} --end {format_instant(end)}"
     job = JOBS[removal.dataset]
-    backfill = f"analytics-service jobs backfill {job.name} {between}"
-    if removal.history is None:
-        yield f"To take the snapshots again: {backfill} --every {job.interval(settings)}s"
-    elif removal.dataset != "positions":
-        yield f"To take the observations from the source again: {backfill} --again"
+    backfill = f"jobs backfill {job.name} --start {start} --end {last}"
+    has_source = remembered_source(owner) is not None
+    if has_source and removal.history is None:
+        yield f"To take the snapshots again: {follow_up(f'{backfill} --every {job.interval(settings)}s')}"
+    elif has_source and removal.dataset != "positions":
+        yield f"To take the observations from the source again: {follow_up(f'{backfill} --again')}"
     if dependents := _DEPENDENTS.get(name):
-        until = format_instant(from_unix(end_of_effect - 1))
-        yield (
-            f"Finally, to recompute {dependents}: analytics-service jobs recompute --start {format_instant(start)} "
-            f"--end {until}"
-        )
+        yield f"Finally, to recompute {dependents}: {follow_up(f'jobs recompute --start {start} --end {end}')}"

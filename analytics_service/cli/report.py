@@ -58,7 +58,11 @@ def collect_report(settings: Settings, now: datetime, bind: str | None = None) -
         error = f"{where}; start it with `analytics-service up`, or set ANALYTICS_CLICKHOUSE_URL"
         report = Report(Status(now, error=error, answers=False))
     else:
-        report = Report(_status(reached, now), address_of(reached), _sql_addresses(reached))
+        status = _status(reached, now)
+        if status.facts.corrections:
+            # A service that runs shows what was before the correction.
+            status = replace(status, withheld=())
+        report = Report(status, address_of(reached), _sql_addresses(reached))
     address = http_address(settings, bind)
     alive = _answers(address, "/healthz") == _OK
     state = "ready" if alive and _answers(address, "/readyz") == _OK else "not ready" if alive else "does not answer"

@@ -82,24 +82,33 @@ class Facts:
         return max(failed, key=lambda run: run.failed_at or 0, default=None)
 
 
-def read_facts(store: Store, heads: Mapping[str, Head]) -> Facts:
-    """The facts as of heads. Raises SchemaError if tables or views are missing."""
-    require_all_tables(store)
+def read_facts(store: Store, heads: Mapping[str, Head], known: Facts | None = None) -> Facts:
+    """The facts as of heads. With `known`, only those that may change at any moment are read anew: the disk,
+    schedulers and corrections. Raises SchemaError if tables or views are missing."""
+    if known is None:
+        require_all_tables(store)
     runs, schedulers = read_runs(store)
     intervals = recorded_intervals(runs, schedulers)
+    return replace(
+        known or _slow_facts(store, heads, intervals),
+        disk=read_disk(store),
+        schedulers=schedulers,
+        runs=runs,
+        intervals=intervals,
+        corrections=lock_holders(store),
+        error="",
+    )
+
+
+def _slow_facts(store: Store, heads: Mapping[str, Head], intervals: Mapping[str, int]) -> Facts:
     prices, loans = heads.get("prices"), heads.get("loans")
     since = max((head.newest for head in heads.values()), default=DAY) - DAY
     covered = last_covered_loans(store, loans.at + 1) if loans else None
     return Facts(
-        disk=read_disk(store),
         lost_prices=_lost_prices(store, prices, heads.get("markets")) if prices and prices.at != VALUES_ONLY else (),
         anomalies=store.query("count_anomalies", start=since, end=since + DAY + 1)["anomalies"].item(),
         complete_until=from_unix(covered.complete_until) if covered and covered.complete_until else None,
-        schedulers=schedulers,
-        runs=runs,
-        intervals=intervals,
         gaps=missing_runs(store, intervals, since),
-        corrections=lock_holders(store),
     )
 
 

@@ -40,7 +40,9 @@ _LONGEST_OUTAGE = 300.0
 # Seconds that a request, and a probe, wait for the first look.
 _FIRST_SECONDS, _FIRST_SECONDS_OF_PROBES = 4.5, 0.5
 # Seconds between checks of a current schema, and between readings of facts; and the time limit of a reading.
-_CHECK_INTERVAL, _FACT_INTERVAL, _FACT_SECONDS = 60.0, 300.0, 15.0
+_CHECK_INTERVAL, _FACT_INTERVAL, _FACT_SECONDS = 60.0, 30.0, 15.0
+# Every so many readings all facts are read, else only those that take little.
+_ALL_FACTS = 10
 # Seconds between checks where large tables are split: these checks also compare shards.
 _SHARDS_INTERVAL = 5.0
 NOT_CURRENT = "the schema is not current"
@@ -109,6 +111,7 @@ class HeadWatcher:
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
         self._facts_read_at = float("-inf")
+        self._readings = 0
         self._newest: Heads | None = None
         self._looked_at = float("-inf")
         self._looks = 0
@@ -202,9 +205,11 @@ class HeadWatcher:
 
     def _read_facts(self, heads: Mapping[str, Head]) -> None:
         """Read the facts. If that fails, the previous facts stay, and heads are shown as usual."""
+        known = self.facts if self._readings % _ALL_FACTS else None
         try:
             with deadline(_FACT_SECONDS, breaker=None):
-                self.facts = read_facts(self._store, heads)
+                self.facts = read_facts(self._store, heads, known)
+                self._readings += 1
         except Busy:
             log.debug("Reading facts for operators took too long.")
         except AnalyticsError as error:

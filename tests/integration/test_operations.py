@@ -18,7 +18,8 @@ from analytics_service.config.settings import Settings
 from analytics_service.sources.simulated.source import SimulatedSource
 from analytics_service.state import facts
 from analytics_service.store.job_runs import JobRun, missing_runs, record_job_run
-from analytics_service.store.ledger import LEDGER, LedgerRow, ledger_frame
+from analytics_service.store.ledger import LEDGER, LedgerRow, ledger_frame, new_version
+from analytics_service.store.rewrite import correction
 from jobs.registry import JOBS
 from jobs.runner import backfill, take_snapshot
 from tests.doubles import LOCAL, FreshHeads, WatchedStore
@@ -96,6 +97,16 @@ def test_status_and_the_operators_bind_tell_the_same(settings: Settings, store: 
         del one["store"]["disk"]["free_bytes"]
         del one["schedulers"][0]["heard_seconds_ago"]
     assert printed == served
+
+
+def test_a_dataset_that_is_rewritten_is_a_problem_only_if_nobody_works_on_it(settings: Settings, store: Store) -> None:
+    """A service that runs meanwhile shows what was before the correction."""
+    take_snapshot(JOBS["prices"], SimulatedSource("1"), store, at(NOON))
+    with correction(store, "prices", "import") as lock:
+        lock.announce("prices", new_version(store), 1, (NOON, NOON))
+        status = collect_report(settings, at(NOON + 30)).status
+        assert ([*status.withheld], [one.operation for one in status.facts.corrections]) == ([], ["import"])
+    assert collect_report(settings, at(NOON + 30)).status.withheld == ["prices cannot be shown"]
 
 
 @pytest.fixture

@@ -8,11 +8,15 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from analytics_service.admin.remove import Removal, Removed
 from analytics_service.cli.main import cli
 from analytics_service.cli.options import parse_duration, time_option
+from analytics_service.cli.remove import remedies
 from analytics_service.config.settings import Settings, table
 from analytics_service.history.times import Edge
 from analytics_service.http.api_keys import digest, read_keys
+from analytics_service.store.datasets.histories import PRICES
+from analytics_service.store.ownership import MADE_UP, Owner
 from tests.processes import free_port
 
 
@@ -105,6 +109,29 @@ def test_a_call_that_cannot_work_exits_with_2_and_says_why(arguments: list[str],
     assert result.exit_code == 2
     assert said in result.stderr
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("owner", "advised"),
+    [
+        (Owner("not simulated"), ["import price p.csv", "jobs recompute"]),
+        (Owner("not simulated", "my:source"), ["import price p.csv", "jobs backfill prices", "jobs recompute"]),
+        (Owner(f"{MADE_UP}simulated:1", "simulated:1"), ["jobs backfill prices", "jobs recompute"]),
+    ],
+)
+def test_what_was_removed_is_brought_back_by_commands_that_the_store_accepts(owner: Owner, advised: list[str]) -> None:
+    """In the data folder of the command. Simulated values are not imported, and without a source none are taken."""
+    removed = Removed(0, {PRICES: 1}, 7, 8, {PRICES: Path("p.csv")})
+
+    @click.command()
+    @click.option("--data-dir")
+    def command(data_dir: str) -> None:
+        for line in remedies("price", Removal("prices", PRICES, 7, 9), removed, 9, Settings(), owner):
+            click.echo(line)
+
+    lines = CliRunner().invoke(command, ["--data-dir", "my data"], catch_exceptions=False).output.splitlines()
+    assert [text in line for text, line in zip(advised, lines, strict=True)] == [True] * len(advised)
+    assert all(line.endswith(" --data-dir 'my data'") for line in lines)
 
 
 def test_settings_lists_every_setting_but_hides_secrets() -> None:

@@ -90,7 +90,7 @@ def test_known_heads_hold_for_five_minutes_without_the_store(
     assert heads.shown().head("prices").version == 3
 
 
-def test_what_schedulers_tell_is_read_every_five_minutes_and_holds_while_it_cannot_be_read(time: Time) -> None:
+def test_what_schedulers_tell_is_read_every_half_minute_and_holds_while_it_cannot_be_read(time: Time) -> None:
     class Broken(LedgerStore):
         is_broken = False
 
@@ -110,11 +110,29 @@ def test_what_schedulers_tell_is_read_every_five_minutes_and_holds_while_it_cann
         heads.look()
         assert heads.shown().head("prices").version == every
         seen.append(heads.intervals({"prices": 1}))
-        time.now += 150
+        time.now += 15
     assert seen == [{"prices": 60}, {"prices": 60}, {"prices": 240}, {"prices": 240}]
-    time.now += 300
+    time.now += 30
     heads.look()
     assert (heads.intervals({"prices": 1}), fault_of(heads)) == ({"prices": 240}, "")
+
+
+def test_anomalies_are_counted_every_five_minutes(time: Time) -> None:
+    class Counting(LedgerStore):
+        counts = 0
+
+        def query(self, query: str, parts: Placeholders = (), **parameters: object) -> pl.DataFrame:
+            self.counts += query == "count_anomalies"
+            return super().query(query, parts, **parameters)
+
+    store = Counting("prices")
+    heads = HeadWatcher(store, interval=None, clock=time, pause=time.pause)
+    seen = []
+    for _ in range(602):
+        heads.look()
+        seen.append(store.counts)
+        time.now += 1
+    assert seen == [1] * 300 + [2] * 300 + [3] * 2
 
 
 def test_a_question_fails_at_once_when_the_store_is_away_and_the_next_has_another_look_taken(
