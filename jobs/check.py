@@ -107,6 +107,9 @@ def check(source: Source, store: Store, plan: Plan) -> Iterator[Step]:
     instants = [plan.now - ago for ago in _AGO]
     yield from _attributes(source)
     first, losses = _Recorder(source, plan.clock), _Losses()
+    # Everything else needs assets.
+    if (yield from _ask("assets", partial(first.assets, plan.now))) is None:
+        return
     for at in instants:
         yield f"As of {format_instant(at)}:"
         yield from _run_jobs(first, store, at, plan, losses)
