@@ -2,6 +2,7 @@
 
 import logging
 import math
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -81,7 +82,10 @@ def fill_past(source: Source, store: Store, batches: Sequence[Batch], stop: thre
     )
     failed: set[str] = set()
     length = sum(len(instants) for _, instants in batches)
-    with click.progressbar(length=length, label="Filling in the past", hidden=is_json() or not length) as bar:
+    if length:
+        log.info("Filling in the past.")
+    is_hidden = is_json() or not length or not sys.stdout.isatty()
+    with click.progressbar(length=length, label="Filling in the past", hidden=is_hidden) as bar:
         for job, instants in batches:
             if stop.is_set():
                 return
