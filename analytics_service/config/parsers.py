@@ -1,20 +1,23 @@
 """Parsers of setting values. The message of a ValueError says what is allowed."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import TypeVar
 
+_T = TypeVar("_T")
+_Word = TypeVar("_Word", bound=str)
 # The group of entry points under which packages register sources.
 SOURCES = "analytics_service.sources"
 NONE = "none"
 # The key in a header `Authorization: Bearer KEY`.
 BEARER = re.compile(r"[A-Za-z0-9._~+/-]+=*")
-# The pattern of a whole number of any size.
-INTEGER = "-?[0-9]+"
+# The pattern of a whole number of any size. Python refuses to convert thousands of digits, even zeros.
+INTEGER, MAX_DIGITS = "-?[0-9]+", 40
 _LABEL = r"\w(?:[\w-]*\w)?"
 # A host name, which may have underscores as containers' names do, or an IP address as in URLs; and a port.
 _AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\]):[0-9]+")
@@ -72,17 +75,6 @@ class WholeNumber:
         if not re.fullmatch(r"[0-9]{1,9}", value) or not self.low <= int(value) <= self.high:
             raise ValueError(f"must be a whole number {self}")
         return int(value)
-
-
-def to_integer(digits: str) -> int | None:
-    """The integer with these digits. None above 18 significant digits, which exceeds every limit.
-
-    Python refuses to convert thousands of digits, even zeros.
-    """
-    significant = digits.lstrip("-0")
-    if len(significant) > 18:
-        return None
-    return int(significant or 0) * (-1 if digits.startswith("-") else 1)
 
 
 def zone(value: str) -> str:
@@ -223,12 +215,17 @@ def intervals(value: str) -> Intervals:
     return Intervals(**parsed)
 
 
-def one_of(*allowed: str) -> Callable[[str], str]:
-    """A parser that allows only these values."""
+def named(choices: Mapping[str, _T]) -> Callable[[str], _T]:
+    """A parser of these names."""
 
-    def parse(value: str) -> str:
-        if value not in allowed:
-            raise ValueError(f"must be {', '.join(allowed[:-1])} or {allowed[-1]}")
-        return value
+    def parse(value: str) -> _T:
+        if value not in choices:
+            raise ValueError(f"must be one of {', '.join(choices)}")
+        return choices[value]
 
     return parse
+
+
+def one_of(*words: _Word) -> Callable[[str], _Word]:
+    """A parser that allows only these words."""
+    return named({word: word for word in words})

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
-from analytics_service.config.parsers import INTEGER, to_integer
+from analytics_service.config.parsers import INTEGER, MAX_DIGITS
 from analytics_service.errors import ParameterInvalid
 from analytics_service.history.calendar import midnights, second_before, to_second
 from analytics_service.history.grid import EXACT, MAX_SECOND, UNITS, Period
@@ -161,10 +161,10 @@ def _fold(edge: Edge) -> int:
 
 
 def _unix(value: str) -> Unix:
-    number = to_integer(value)
-    if number is not None and MAX_SECOND < number <= MAX_SECOND * MILLISECONDS:
+    number = int(value) if len(value) <= MAX_DIGITS else -1
+    if MAX_SECOND < number <= MAX_SECOND * MILLISECONDS:
         raise ValueError(f"{_LIMITS}: unix seconds, not milliseconds")
-    if number is None or not 0 <= number <= MAX_SECOND:
+    if not 0 <= number <= MAX_SECOND:
         raise ValueError(_LIMITS)
     return Unix(number)
 

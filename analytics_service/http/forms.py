@@ -1,19 +1,18 @@
 """Parsers of parameters. They raise a ValueError that says what is allowed (rule 3.3, literal forms)."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
-from analytics_service.config.parsers import INTEGER, to_integer, zone
+from analytics_service.config.parsers import INTEGER, MAX_DIGITS, zone
 from analytics_service.history.grid import Period
 from analytics_service.history.times import Ago
 from analytics_service.market.assets import is_id
 from analytics_service.market.risk import PriceChange
 
-_T = TypeVar("_T")
 _Word = TypeVar("_Word", bound=str)
 # Pattern of a decimal below the limit of prices.
 _DECIMAL = r"-?[0-9]{1,20}(\.[0-9]{1,18})?"
@@ -40,10 +39,9 @@ def integer(low: int, high: int) -> Callable[[str], int]:
     def parse(value: str) -> int:
         if not re.fullmatch(INTEGER, value):
             raise ValueError("must be a whole number in decimal digits")
-        number = to_integer(value)
-        if number is None or not low <= number <= high:
+        if len(value) > MAX_DIGITS or not low <= int(value) <= high:
             raise ValueError(f"must be from {low} to {high}")
-        return number
+        return int(value)
 
     return parse
 
@@ -102,20 +100,6 @@ def _span(part: str) -> Ago:
     if count > _LONGEST[unit]:
         raise ValueError(f"{part!r} must be at most 400 days, {_LONGEST[unit]}{unit}")
     return Ago(count, unit)
-
-
-def named(choices: Mapping[str, _T]) -> Callable[[str], _T]:
-
-    def parse(value: str) -> _T:
-        if value not in choices:
-            raise ValueError(f"must be one of {', '.join(choices)}")
-        return choices[value]
-
-    return parse
-
-
-def one_of(*words: _Word) -> Callable[[str], _Word]:
-    return named({word: word for word in words})
 
 
 def several_of(*words: _Word) -> Callable[[str], list[_Word]]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from analytics_service.config.parsers import flag
+from analytics_service.config.parsers import flag, named, one_of
 from analytics_service.history import times
 from analytics_service.history.candles import OF_LAST, Aggregate, Fill
 from analytics_service.history.formats import FORMATS
@@ -48,7 +48,7 @@ def _decimal(name: str, low: int, high: int, help: str) -> Param:
 
 
 def _word(name: str, choices: Sequence[str], help: str, default: str) -> Param:
-    return Param(name, forms.one_of(*choices), help, default=default, schema={"type": "string", "enum": [*choices]})
+    return Param(name, one_of(*choices), help, default=default, schema={"type": "string", "enum": [*choices]})
 
 
 def _flag(name: str, help: str) -> Param:
@@ -93,7 +93,7 @@ RANGE = (
     _time("end", "inclusive end of the range, in the same forms; a date is its last second.", "now", required=True),
     Param(
         "period",
-        forms.named({**{period: period for period in Period}, AUTO: None}),
+        named({**{period: period for period in Period}, AUTO: None}),
         "unit of a bucket: min, h, d, w, m or y; auto chooses the finest buckets that divide the range into at most "
         "`points`.",
         required=True,
@@ -143,7 +143,7 @@ _OF_ADDRESS = (
     _number("points", 10, MAX_BUCKETS, f"with period=auto, the most buckets: {MAX_BUCKETS} by default."),
     _text(
         "agg",
-        forms.one_of(*OF_LAST),
+        one_of(*OF_LAST),
         "last is the value at the end of a bucket, delta the change since the end of the bucket before.",
         f"({'|'.join(OF_LAST)})",
         default=Aggregate.LAST,
@@ -153,7 +153,7 @@ _OF_ADDRESS = (
 RANGE_OF_ADDRESS = tuple({param.name: param for param in (*RANGE, *_OF_ADDRESS)}.values())
 METRIC = Param(
     "metric",
-    forms.one_of(*Metric),
+    one_of(*Metric),
     "USD value of everything that the address has less its debt (net-value), or of its collateral, debt or deposits; "
     "the least health of its borrow accounts; or debt divided by collateral (ltv).",
     schema={"type": "string", "enum": [*Metric], "examples": ["net-value"]},
@@ -161,14 +161,14 @@ METRIC = Param(
 )
 FORMAT = Param(
     "format",
-    forms.named(FORMATS),
+    named(FORMATS),
     "format of the page; without it Accept decides, json by default. A file has the whole range, or is refused if the "
     "range is too large, unless `limit` asks for a page.",
     schema={"type": "string", "enum": [*FORMATS], "examples": ["csv"]},
 )
 LIST_FORMAT = Param(
     "format",
-    forms.one_of("json", "csv"),
+    one_of("json", "csv"),
     "json, or csv: a row for each item, a column for each field; nested fields have dotted names. Without it Accept "
     f"decides. CSV has all items unless a limit is given; more than {MAX_POINTS:,} are refused.",
     schema={"title": "ListFormat", "type": "string", "enum": ["json", "csv"]},
