@@ -130,10 +130,11 @@ def create_app(
     routes.append(("/api/v1/users/{address}/history", PortfolioHistory(shared, readers[PRICES])))
     asks_for_keys = settings.api_keys_file is not None
     # The first request makes it, because it takes longer than the rest of this function.
-    api_document = cache(partial(openapi_document, tuple(routes), asks_for_keys=asks_for_keys))
+    described = tuple(routes)
+    api_document = cache(partial(openapi_document, described, asks_for_keys=asks_for_keys))
     routes += [
         ("/api/v1/openapi.json", docs.OpenApi(api_document)),
-        ("/docs", docs.Docs(api_document)),
+        ("/docs", docs.Docs(api_document, described)),
         ("/", web_page.WebPage(keys=str(asks_for_keys).lower())),
         (f"/{files.ROOT}/{{version}}/{{name}}", web_page.Files()),
     ]

@@ -1,19 +1,25 @@
-"""Renders the OpenAPI document as a page for people: one HTML file without external resources."""
+"""Renders the declarations of routes as a page for people: one HTML file without external resources."""
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import falcon
+
 from analytics_service.http.answer import reason_phrase
+from analytics_service.http.declared_params import Param
 from analytics_service.http.errors import CASES
+from analytics_service.http.resource import Resource
+from analytics_service.present.assets import ACTION_SCHEMA
+from analytics_service.present.json_schema import objects_of, property_schema, schema_of
+from analytics_service.present.shapes import Alternatives, ByShape, Many, Shape
 
 Schema = Mapping[str, Any]
-_MEDIA = "application/json"
 # The history in the examples for other tools.
 _HISTORY = "/api/v1/assets/price-history"
 # Else Polars guesses the type from the first rows, which may have no values, or only whole numbers.
@@ -40,82 +46,37 @@ POLICY = "; ".join(
 _STYLE = files("analytics_service").joinpath("http/docs.css").read_text("utf-8")
 
 
-def render_docs(document: Schema) -> str:
-    """The page of an OpenAPI document. Its example requests use the document's examples of parameters."""
-    info = document["info"]
-    document, objects = _with_objects_only(document)
-    schemas = {name: document["components"]["schemas"][name] for name in objects}
+def render_docs(document: Schema, routes: Iterable[tuple[str, Resource]]) -> str:
+    """The page of an OpenAPI document and of the routes that it describes."""
+    info, resources = document["info"], {path: resource for path, resource in routes if resource.shape is not None}
+    objects = {node.name: node for node in objects_of(resource.shape for resource in resources.values())}
     tagged = {tag["name"]: _operations_of(document, tag["name"]) for tag in document["tags"]}
-    tables = _tables(document["paths"])
+    asks_for_keys = "securitySchemes" in document["components"]
+    tables = _tables(resources[_HISTORY], asks_for_keys) if _HISTORY in resources else ""
     parts = [
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(info['title'])}</title>",
         '<meta name=viewport content="width=device-width, initial-scale=1">',
-        f"<style>{_STYLE}</style></head><body>{_navigation(tagged, schemas, tables)}<main>",
+        f"<style>{_STYLE}</style></head><body>{_navigation(tagged, sorted(objects), tables)}<main>",
         f"<h1>{escape(info['title'])}</h1>{_prose(info['description'])}",
         '<p>For programs, see <a href="api/v1/openapi.json">openapi.json</a>.</p>',
         tables,
     ]
     for tag, operations in tagged.items():
         parts.append(f"<h2>{escape(tag)}</h2>")
-        for path, operation in operations:
-            example = _BASE + _example(path, operation["parameters"])
-            parts.append(_operation(path, operation, schemas, example))
+        parts += [_operation(path, operation, resources[path]) for path, operation in operations]
     parts += ["<h2 id=errors>Errors</h2>", _errors(document["components"]["responses"])]
-    parts += ["<h2>Objects</h2>", *(_object(name, schema) for name, schema in schemas.items())]
+    parts += ["<h2>Objects</h2>", *(_object(objects[name]) for name in sorted(objects))]
     return "".join([*parts, f"</main><script>{_SCRIPT}</script></body></html>"])
-
-
-def _with_objects_only(document: Schema) -> tuple[Schema, list[str]]:
-    """The document with references resolved, except references to declared objects; and the names of these objects."""
-    schemas = document["components"]["schemas"]
-    operations = [item["get"] for item in document["paths"].values()]
-    bodies = [schemas[_name(operation["responses"]["200"]["content"][_MEDIA]["schema"])] for operation in operations]
-    objects = {name for body in bodies for name in _objects(body["properties"]["data"], schemas)}
-    others = {name: schema for name, schema in schemas.items() if name not in objects}
-    return _resolved(document, others), sorted(objects)
-
-
-def _objects(value: Any, schemas: Mapping[str, Schema]) -> Iterator[str]:
-    """The names of the objects in a schema, without variants."""
-    if isinstance(value, Mapping) and "$ref" in value:
-        if "enum" not in schemas[_name(value)]:
-            yield _name(value)
-            yield from _objects(schemas[_name(value)], schemas)
-    elif isinstance(value, Mapping):
-        yield from _objects([item for key, item in value.items() if key != "extra"], schemas)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _objects(item, schemas)
-
-
-def _resolved(value: Any, schemas: Mapping[str, Schema]) -> Any:
-    """The value, with these schemas in place of references to them."""
-    if isinstance(value, list):
-        return [_resolved(item, schemas) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    if "allOf" in value:
-        return {**_resolved(value["allOf"][0], schemas), **{key: value[key] for key in value if key != "allOf"}}
-    if "$ref" in value and _name(value) in schemas:
-        return {**_resolved(schemas[_name(value)], schemas), **{key: value[key] for key in value if key != "$ref"}}
-    return {key: _resolved(item, schemas) for key, item in value.items()}
-
-
-def _name(reference: Schema) -> str:
-    return str(reference["$ref"].rpartition("/")[2])
 
 
 def _operations_of(document: Schema, tag: str) -> list[tuple[str, Schema]]:
     return [(path, item["get"]) for path, item in document["paths"].items() if tag in item["get"]["tags"]]
 
 
-def _tables(paths: Mapping[str, Schema]) -> str:
-    """Examples that load a history into other tools; empty without that history."""
-    if _HISTORY not in paths:
-        return ""
-    operation = paths[_HISTORY]["get"]
-    url = _BASE + _example(_HISTORY, operation["parameters"])
-    steps = (f"{_prose(text)}<pre>{escape(lines)}</pre>" for text, lines in _tools(url, "security" in operation))
+def _tables(history: Resource, asks_for_keys: bool) -> str:
+    """Examples that load a history into other tools."""
+    url = _BASE + _example(_HISTORY, history)
+    steps = (f"{_prose(text)}<pre>{escape(lines)}</pre>" for text, lines in _tools(url, asks_for_keys))
     return f"<section><h2 id=tables>Histories as tables</h2>{_prose(_TABLES)}{''.join(steps)}</section>"
 
 
@@ -146,13 +107,13 @@ def _tools(url: str, asks_for_keys: bool) -> list[tuple[str, str]]:
     ]
 
 
-def _navigation(tagged: Mapping[str, list[tuple[str, Schema]]], schemas: Iterable[str], tables: str) -> str:
+def _navigation(tagged: Mapping[str, list[tuple[str, Schema]]], objects: Iterable[str], tables: str) -> str:
     lists = [_links("tools", [("tables", "Histories as tables")])] if tables else []
     lists += [
         _links(tag, [(operation["operationId"], path.removeprefix("/api/v1")) for path, operation in operations])
         for tag, operations in tagged.items()
     ]
-    lists.append(_links("objects", [("errors", "Errors"), *((name, name) for name in schemas)]))
+    lists.append(_links("objects", [("errors", "Errors"), *((name, name) for name in objects)]))
     # An element that scrolls must be reachable by keyboard.
     return f"<nav aria-label=Contents tabindex=0><details><summary>Contents</summary>{''.join(lists)}</details></nav>"
 
@@ -162,79 +123,79 @@ def _links(title: str, entries: Iterable[tuple[str, str]]) -> str:
     return f"<h2>{escape(title)}</h2><ul>{items}</ul>"
 
 
-def _operation(path: str, operation: Schema, schemas: Mapping[str, Schema], example: str) -> str:
-    content = operation["responses"]["200"]["content"]
-    body = content[_MEDIA]["schema"]
-    envelope = body["properties"]
-    counted = ", with <code>count</code>" if "count" in envelope else ""
-    counted += " if it is a list" if counted and "count" not in body["required"] else ""
-    others = [f"<code>{escape(media)}</code>" for media in content if media != _MEDIA]
+def _operation(path: str, operation: Schema, resource: Resource) -> str:
+    shape: Any = resource.shape
+    choices = shape.choices.values() if isinstance(shape, ByShape) else [shape]
+    lists = [isinstance(choice, Many) for choice in choices]
+    shown: Any = shape.of if isinstance(shape, Many) else shape
+    counted = ", with <code>count</code>" if any(lists) else ""
+    counted += " if it is a list" if counted and not all(lists) else ""
+    others = [f"<code>{escape(media)}</code>" for media in resource.media if media != falcon.MEDIA_JSON]
     also = f"; or {', '.join(others)}" if others else ""
-    data = f"<p><code>data</code>: {_type(envelope['data'])}{counted}{also}</p>"
-    name = _name(envelope["data"].get("items", envelope["data"]))
-    fields = f"<details><summary>Fields of {escape(name)}</summary>{_body(schemas[name])}</details>"
+    data = f"<p><code>data</code>: {_type(schema_of(shape))}{counted}{also}</p>"
+    fields = f"<details><summary>Fields of {escape(shown.name)}</summary>{_body(shown)}</details>"
     key = "-H 'Authorization: Bearer KEY' " if "security" in operation else ""
     return (
         f'<section><h3 id="{escape(operation["operationId"])}"><b>GET</b><code>{escape(path)}</code></h3>'
-        f"{_prose(operation['summary'])}{_parameters(operation['parameters'])}"
-        f"{data}{fields}<pre>curl {key}'{escape(example)}'</pre></section>"
+        f"{_prose(resource.summary)}{_parameters(resource)}"
+        f"{data}{fields}<pre>curl {key}'{escape(_BASE + _example(path, resource))}'</pre></section>"
     )
 
 
-def _parameters(parameters: list[Schema]) -> str:
+def _parameters(resource: Resource) -> str:
     rows = []
-    for parameter in parameters:
-        schema, name = parameter["schema"], f"<code>{escape(parameter['name'])}</code>"
+    for param in (*resource.path, *resource.query):
+        schema: Any = param.schema
         bounds = f" from {schema['minimum']:,} to {schema['maximum']:,}" if "maximum" in schema else ""
-        default = f"<code>{escape(str(schema['default']).lower())}</code>" if "default" in schema else ""
-        needed = "required" if parameter["required"] else default
-        rows.append((name, _type(schema) + bounds, needed, _inline(parameter["description"])))
+        default = "" if param.default is None else f"<code>{escape(str(param.default).lower())}</code>"
+        needed = "required" if param.required or param in resource.path else default
+        name = f"<code>{escape(param.name)}</code>"
+        rows.append((name, _type(schema) + bounds, needed, _inline(param.help)))
     return _table(("parameter", "type", "default", "meaning"), rows) if rows else ""
 
 
-def _example(path: str, parameters: list[Schema]) -> str:
+def _example(path: str, resource: Resource) -> str:
     """A request with examples of all required parameters, and with texts if the path has them.
 
-    If exactly one of two parameters is required, only one of them has an example in the document.
+    If exactly one of two parameters is required, only one of them names the other.
     """
-    needed = [parameter for parameter in parameters if parameter["required"] or "example" in parameter]
-    query = {parameter["name"]: parameter["schema"].get("examples", ["..."])[0] for parameter in needed}
-    for parameter in parameters:
-        name = parameter["name"]
-        if parameter["in"] == "path":
-            path = path.replace(f"{{{name}}}", quote(str(query.pop(name))))
-        elif name == "with_text":
-            query["with_text"] = "true"
+    for param in resource.path:
+        path = path.replace(f"{{{param.name}}}", quote(_example_of(param)))
+    query = {param.name: _example_of(param) for param in resource.query if param.required or param.alternative}
+    if any(param.name == "with_text" for param in resource.query):
+        query["with_text"] = "true"
     return path + (f"?{urlencode(query, safe=';,')}" if query else "")
 
 
-def _object(name: str, schema: Schema) -> str:
-    head = f'<h3 id="{escape(name)}">{escape(name)}</h3>{_prose(schema["description"])}'
-    return f"<section>{head}{_body(schema)}</section>"
+def _example_of(param: Param) -> str:
+    examples: Any = param.schema.get("examples", ["..."])
+    return str(examples[0])
 
 
-def _body(schema: Schema) -> str:
-    if choices := schema.get("oneOf") or schema.get("anyOf"):
-        return f"<p>One of {', '.join(map(_type, choices))}.</p>"
-    rows = [
-        (f"<code>{escape(name)}</code>", _type(field), _inline(field.get("description", "")))
-        for name, field in schema["properties"].items()
-        if name != "extra"
-    ]
-    return _table(("field", "type", "meaning"), rows) + _extra(schema["properties"].get("extra"))
+def _object(node: Shape | Alternatives) -> str:
+    name = escape(node.name)
+    return f'<section><h3 id="{name}">{name}</h3>{_prose(node.help)}{_body(node)}</section>'
 
 
-def _extra(schema: Schema | None) -> str:
-    """The variants of an object, and the fields in each."""
-    if schema is None:
-        return ""
+def _body(node: Shape | Alternatives) -> str:
+    if isinstance(node, Alternatives):
+        return f"<p>One of {', '.join(_type(schema_of(choice)) for choice in node.choices.values())}.</p>"
     rows = []
-    for name, requested in schema["properties"].items():
-        variant = requested["anyOf"][0]
-        fields = [f"<code>{escape(field)}</code>" for field in variant["properties"] if field != "extra"]
-        also = f"; <code>extra.{name}.extra.text</code> has their texts" if "extra" in variant["properties"] else ""
-        rows.append((f"<code>extra.{name}</code>", ", ".join(fields) + also or "nothing", f"with_{name}"))
-    return _table(("variant", "fields", "with"), rows)
+    for field in node.fields:
+        schema: Any = property_schema(field)
+        rows.append((f"<code>{escape(field.name)}</code>", _type(schema), _inline(schema["description"])))
+    return _table(("field", "type", "meaning"), rows) + _variants(node)
+
+
+def _variants(shape: Shape) -> str:
+    """The variants of an object, and the fields in each."""
+    rows = []
+    for name, fields in shape.variants.items():
+        names = [*(field.name for field in fields), *(["price"] if name == "value" else [])]
+        shown = ", ".join(f"<code>{escape(field)}</code>" for field in names) or "nothing"
+        also = "" if name == "text" else f"; <code>extra.{name}.extra.text</code> has their texts"
+        rows.append((f"<code>extra.{name}</code>", shown + also, f"with_{name}"))
+    return _table(("variant", "fields", "with"), rows) if rows else ""
 
 
 def _errors(responses: Mapping[str, Schema]) -> str:
@@ -249,8 +210,11 @@ def _errors(responses: Mapping[str, Schema]) -> str:
 
 
 def _type(schema: Schema) -> str:
+    if "allOf" in schema:
+        # The only component that declarations refer to.
+        return _type(ACTION_SCHEMA)
     if "$ref" in schema:
-        name = escape(_name(schema))
+        name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#{name}">{name}</a>'
     if "const" in schema:
         return f"<code>{escape(str(schema['const']))}</code>"

@@ -12,6 +12,7 @@ from analytics_service.http.errors import CASES, NGINX_KINDS
 from analytics_service.http.middleware import is_guarded
 from analytics_service.http.resource import Resource
 from analytics_service.market.events import Action
+from analytics_service.present.assets import ACTION_SCHEMA
 from analytics_service.present.json_schema import Components, camel_case, exact_schema, schema_of
 from analytics_service.present.shapes import ByShape, Many
 
@@ -95,7 +96,7 @@ def openapi_document(routes: Routes, *, asks_for_keys: bool = False) -> Object:
     tags = sorted(dict.fromkeys(_tag(path) for path, _ in described), key=("operations", "status").__contains__)
     components = Components(resource.shape for _, resource in described if resource.shape is not None)
     # Parameters and events share this component.
-    components.add(Action.__name__, {"type": "string", "enum": [*Action]})
+    components.add(Action.__name__, ACTION_SCHEMA)
     paths = {
         path: _item(path, resource, components, needs_key=asks_for_keys and is_guarded(path))
         for path, resource in described

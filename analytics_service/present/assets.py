@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Annotated
 
 from analytics_service.market.assets import Asset
-from analytics_service.market.events import Event, Leg
+from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.kinds import PriceType, Time
 from analytics_service.present import text
 from analytics_service.present.json_schema import or_null, schema_of
@@ -108,6 +108,7 @@ def asset_fields(name: str, help: str, *fields: Field) -> Shape:
     return Shape.of(name, help, CURRENT_ASSET_INFO, *fields, asset="asset_id")
 
 
+ACTION_SCHEMA: dict[str, object] = {"type": "string", "enum": [*Action]}
 _ACTION = Rendering(
     # Events and parameters share this component.
     {"allOf": [{"$ref": "#/components/schemas/Action"}]},

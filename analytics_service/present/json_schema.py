@@ -28,7 +28,7 @@ class Components:
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         objects: dict[str, Shape | Alternatives] = {}
-        for node in _objects(nodes):
+        for node in objects_of(nodes):
             if objects.setdefault(node.name, node) is not node:
                 raise ValueError(f"two response objects are called {node.name}; rename one")
         self.schemas: dict[str, Schema] = {}
@@ -48,7 +48,7 @@ class Components:
             # to them more than one choice would match.
             one_of = "oneOf" if isinstance(node, OneOf) and not _names_kinds(node) else "anyOf"
             return {"description": node.help, one_of: [schema_of(choice) for choice in node.choices.values()]}
-        properties = {field.name: _property(field) for field in node.fields}
+        properties = {field.name: property_schema(field) for field in node.fields}
         if node.variants:
             members = {variant: self._variant(node, variant) for variant in _texts(node)}
             extra = {"description": "Variants; null unless requested.", **exact_schema(members)}
@@ -106,25 +106,27 @@ def _reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _objects(nodes: Iterable[Node]) -> Iterator[Shape | Alternatives]:
+def objects_of(nodes: Iterable[Node | None]) -> Iterator[Shape | Alternatives]:
+    """All objects in declarations, with repeats."""
     for node in nodes:
         if isinstance(node, Shape):
             yield node
-            yield from _objects(field.of for field in node.fields)
+            yield from objects_of(field.of for field in node.fields)
         elif isinstance(node, Alternatives):
             yield node
-            yield from _objects(node.choices.values())
+            yield from objects_of(node.choices.values())
         elif isinstance(node, Many):
-            yield from _objects([node.of])
-        elif not isinstance(node.schema, Mapping):
-            yield from _objects([node.schema])
+            yield from objects_of([node.of])
+        elif node is not None and not isinstance(node.schema, Mapping):
+            yield from objects_of([node.schema])
 
 
 def _names_kinds(node: OneOf) -> bool:
     return all(field.name == "kind" for shape in node.choices.values() for field in shape.fields[:1])
 
 
-def _property(field: Field) -> Schema:
+def property_schema(field: Field) -> Schema:
+    """The schema of a field, with its description."""
     schema = schema_of(field.of)
     unit = f" {schema['description']}" if "description" in schema else ""
     schema = or_null(schema) if field.optional else schema

@@ -6,7 +6,7 @@ import falcon
 import orjson
 
 from analytics_service.http.docs import POLICY, render_docs
-from analytics_service.http.openapi import Object, publish_schema
+from analytics_service.http.openapi import Object, Routes, publish_schema
 from analytics_service.http.resource import Fixed
 
 
@@ -18,10 +18,10 @@ class OpenApi(Fixed):
 
 
 class Docs(Fixed):
-    """The OpenAPI document as a web page."""
+    """The API as a web page."""
 
     media = (falcon.MEDIA_HTML,)
 
-    def __init__(self, document: Callable[[], Object]) -> None:
+    def __init__(self, document: Callable[[], Object], routes: Routes) -> None:
         headers = (("Content-Type", self.media[0]), ("Content-Security-Policy", POLICY))
-        super().__init__(lambda: render_docs(document()).encode(), headers)
+        super().__init__(lambda: render_docs(document(), routes).encode(), headers)

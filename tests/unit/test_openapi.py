@@ -55,13 +55,12 @@ class Hidden(DeclarationOnly):
     """Not in the document."""
 
 
-DOCUMENT: dict[str, Any] = openapi_document(
-    [("/api/v1/markets", Markets()), ("/api/v1/users/{address}/newest", Newest()), ("/metrics", Hidden())]
-)
+ROUTES = [("/api/v1/markets", Markets()), ("/api/v1/users/{address}/newest", Newest()), ("/metrics", Hidden())]
+DOCUMENT: dict[str, Any] = openapi_document(ROUTES)
 MARKETS = DOCUMENT["paths"]["/api/v1/markets"]["get"]
 
 
-PAGE = render_docs(DOCUMENT)
+PAGE = render_docs(DOCUMENT, ROUTES)
 
 
 def body_schema(operation: dict[str, Any], status: str) -> dict[str, Any]:
@@ -77,7 +76,8 @@ def accepts(operation: dict[str, Any], status: str, body: object) -> bool:
     return jsonschema_rs.Draft202012Validator(body_schema(operation, status)).is_valid(body)
 
 
-GUARDED: dict[str, Any] = openapi_document([("/api/v1/markets", Markets()), ("/healthz", Newest())], asks_for_keys=True)
+GUARDED_ROUTES = [("/api/v1/markets", Markets()), ("/healthz", Newest())]
+GUARDED: dict[str, Any] = openapi_document(GUARDED_ROUTES, asks_for_keys=True)
 
 
 def test_keys_are_described_where_requests_need_one() -> None:
@@ -89,7 +89,8 @@ def test_keys_are_described_where_requests_need_one() -> None:
     assert "401" not in paths["/healthz"]["get"]["responses"]
     assert [*GUARDED["components"]["responses"]["Unauthorized"]["headers"]] == ["WWW-Authenticate"]
     assert "Authorization: Bearer KEY" in GUARDED["info"]["description"]
-    curls = [unescape(shown) for shown in re.findall(r"<pre>(.*?)</pre>", render_docs(GUARDED))]
+    page = render_docs(GUARDED, GUARDED_ROUTES)
+    curls = [unescape(shown) for shown in re.findall(r"<pre>(.*?)</pre>", page)]
     assert [" -H 'Authorization: Bearer KEY' " in curl for curl in curls] == [True, False]
 
 
@@ -127,11 +128,12 @@ def test_a_parameter_that_may_be_left_out_says_what_holds_then() -> None:
 def test_one_of_two_alternative_parameters_has_an_example_and_neither_is_required() -> None:
     pool = Newest()
     pool.query = (params.POOL_INDEX, params.POOL_DURATION)
-    described: dict[str, Any] = openapi_document([("/api/v1/users/{address}/pool", pool)])
+    routes = [("/api/v1/users/{address}/pool", pool)]
+    described: dict[str, Any] = openapi_document(routes)
     _, index, duration = described["paths"]["/api/v1/users/{address}/pool"]["get"]["parameters"]
     assert (index["required"], duration["required"]) == (False, False)
     assert (index["example"], "example" in duration) == (0, False)
-    assert "curl 'http://HOST/api/v1/users/0x1/pool?index=0'" in render_docs(described)
+    assert "curl 'http://HOST/api/v1/users/0x1/pool?index=0'" in render_docs(described, routes)
 
 
 def test_a_list_has_a_count_and_an_object_has_none() -> None:
