@@ -16,7 +16,7 @@ from analytics_service.http.declared_params import Param
 from analytics_service.http.errors import CASES
 from analytics_service.http.resource import Resource
 from analytics_service.present.assets import ACTION_SCHEMA
-from analytics_service.present.json_schema import objects_of, property_schema, schema_of
+from analytics_service.present.json_schema import describe_field, objects_of, property_schema, schema_of
 from analytics_service.present.shapes import Alternatives, ByShape, Many, Shape
 
 Schema = Mapping[str, Any]
@@ -180,10 +180,10 @@ def _object(node: Shape | Alternatives) -> str:
 def _body(node: Shape | Alternatives) -> str:
     if isinstance(node, Alternatives):
         return f"<p>One of {', '.join(_type(schema_of(choice)) for choice in node.choices.values())}.</p>"
-    rows = []
-    for field in node.fields:
-        schema: Any = property_schema(field)
-        rows.append((f"<code>{escape(field.name)}</code>", _type(schema), _inline(schema["description"])))
+    rows = [
+        (f"<code>{escape(field.name)}</code>", _type(property_schema(field)), _inline(describe_field(field)))
+        for field in node.fields
+    ]
     return _table(("field", "type", "meaning"), rows) + _variants(node)
 
 

@@ -6,7 +6,7 @@ scraped sums them. Without such a folder, the only process keeps its values in m
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
@@ -129,12 +129,8 @@ class _Files(Collector):
         self._folders = folders
 
     def collect(self) -> Iterator[Metric]:
-        yield from _merged(file for folder in self._folders for file in folder.glob("*.db"))
-
-
-def _merged(files: Iterable[Path]) -> Iterable[Metric]:
-    written = [str(file) for file in files if _has_values(file)]
-    return MultiProcessCollector.merge(written)  # type: ignore[no-untyped-call, no-any-return]
+        files = [str(file) for folder in self._folders for file in folder.glob("*.db") if _has_values(file)]
+        yield from MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]
 
 
 def _has_values(file: Path) -> bool:

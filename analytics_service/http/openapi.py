@@ -143,15 +143,6 @@ def _distinguish_words(components: Components) -> None:
             schema["x-enum-varnames"] = [f"{name}_{word}".upper().replace("-", "_") for word in schema["enum"]]
 
 
-def publish_schema(value: Any) -> Any:
-    """The document without the siblings of references, which generators reject. /docs shows their descriptions."""
-    if isinstance(value, list):
-        return [publish_schema(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    return {key: publish_schema(item) for key, item in value.items() if key == "$ref" or "$ref" not in value}
-
-
 def _item(path: str, resource: Resource, components: Components, *, needs_key: bool) -> Object:
     return {
         "parameters": [_reference("parameters", name) for name in _REQUEST_HEADERS],

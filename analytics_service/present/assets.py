@@ -12,7 +12,7 @@ from analytics_service.market.events import Action, Event, Leg
 from analytics_service.market.kinds import PriceType, Time
 from analytics_service.present import text
 from analytics_service.present.json_schema import or_null, schema_of
-from analytics_service.present.renderings import PRICE, RATIO, SPEC, STRING, declared, variant
+from analytics_service.present.renderings import PRICE, RATIO, SPEC, STRING, declared, variant, word
 from analytics_service.present.shapes import Field, Many, OneOf, Rendering, Scope, Shape, nested
 
 # Changes by the request's text for the length of time; None without an earlier price.
@@ -115,7 +115,6 @@ _ACTION = Rendering(
     lambda action, _: str(action),
     lambda action, _: action.replace("_", " ").capitalize(),
 )
-_LEG = Rendering({"type": "string", "enum": [*Leg]}, lambda leg, _: str(leg))
 _UUID = Rendering({"type": "string", "format": "uuid"}, lambda uuid, _: uuid)
 ACCOUNT_EVENT = Shape.of(
     "AccountEvent",
@@ -136,7 +135,7 @@ ACCOUNT_EVENT = Shape.of(
     ),
     Field(
         "leg",
-        _LEG,
+        word(*Leg),
         "A liquidation is two events with the same tx_hash: debt (debt repaid) and collateral (collateral taken). Null "
         "for other actions.",
         optional=True,

@@ -125,12 +125,16 @@ def _names_kinds(node: OneOf) -> bool:
     return all(field.name == "kind" for shape in node.choices.values() for field in shape.fields[:1])
 
 
-def property_schema(field: Field) -> Schema:
-    """The schema of a field, with its description."""
+def describe_field(field: Field) -> str:
+    """The help of a field, with the unit of its values."""
     schema = schema_of(field.of)
-    unit = f" {schema['description']}" if "description" in schema else ""
-    schema = or_null(schema) if field.optional else schema
-    return {**schema, "description": field.help + unit}
+    return f"{field.help} {schema['description']}" if "description" in schema else field.help
+
+
+def property_schema(field: Field) -> Schema:
+    """The schema of a field. References have no description, because generators reject siblings of references."""
+    schema = or_null(schema_of(field.of)) if field.optional else schema_of(field.of)
+    return schema if "$ref" in schema else {**schema, "description": describe_field(field)}
 
 
 def _texts(node: Shape | Alternatives) -> dict[str, dict[str, object]]:

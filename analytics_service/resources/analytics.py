@@ -50,8 +50,7 @@ def _priced(view: View, name: str, parameter: str) -> str:
 def _changes(arguments: Arguments) -> list[Decimal]:
     """The steps of a ladder, in percent. Raises ParameterInvalid if there are none or too many."""
     defaults = {"from": params.LADDER_FROM, "to": params.LADDER_TO, "step": params.LADDER_STEP}
-    given = {name: default if arguments[name] is None else arguments[name] for name, default in defaults.items()}
-    first, last, step = given.values()
+    first, last, step = (default if arguments[name] is None else arguments[name] for name, default in defaults.items())
     if first > last:
         raise ParameterInvalid("to", f"{last} is below from, {first}")
     if not step:

@@ -148,10 +148,11 @@ class Current(SnapshotPath):
         )
         record = self._record(view, arguments)
         following = self._declared.next(record, arguments) if self._declared.next else {}
+        scope = self._scope(view, arguments, made_from)
         if headers:
-            body = self._table(record, view, arguments, is_cut=bool(following))
+            body = self._table(record, scope, arguments, is_cut=bool(following))
         else:
-            data = self.shape.render(record, self._scope(view, arguments))
+            data = self.shape.render(record, scope)
             listed = len(data) if isinstance(data, list) else None
             body = success(data, self._declared.count(record) if self._declared.count else listed)
         return Rendered(
@@ -178,9 +179,9 @@ class Current(SnapshotPath):
         view.require_unchanged(self.datasets)
         return record
 
-    def _table(self, record: Any, view: View, arguments: Arguments, *, is_cut: bool) -> bytes:
+    def _table(self, record: Any, scope: Scope, arguments: Arguments, *, is_cut: bool) -> bytes:
         """The list as CSV, complete unless the request has a limit. Raises ParameterInvalid for too many rows."""
-        table = response_table(self.shape, record, self._scope(view, arguments), self._declared.rows or "")
+        table = response_table(self.shape, record, scope, self._declared.rows or "")
         if (is_cut and arguments["limit"] == MAX_POINTS) or len(table.items) > MAX_POINTS:
             raise ParameterInvalid(
                 "format", f"a file has at most {MAX_POINTS:,} rows: narrow the request, or give a limit"
@@ -189,7 +190,7 @@ class Current(SnapshotPath):
         with self._shared.large_pages.acquire() if len(table.items) > _LARGE else nullcontext():
             return table.encode(names)
 
-    def _scope(self, view: View, arguments: Arguments) -> Scope:
+    def _scope(self, view: View, arguments: Arguments, made_from: Iterable[str]) -> Scope:
         """The rendering context: requested variants, assets, and prices if values are shown."""
         variants = {name: arguments.get(f"with_{name}", False) for name in ("text", "value", "percent")}
         flags = Flags(**variants, shape=arguments.get("shape", "newer"))
@@ -198,8 +199,7 @@ class Current(SnapshotPath):
         if not flags.value:
             return Scope(flags, view.assets)
         # Prices of receipt tokens depend on markets. Paths without receipt tokens need no snapshot of markets.
-        has_markets = "markets" in self._made_from(view, arguments)
-        return Scope(flags, view.assets, view.prices if has_markets else view.quoted)
+        return Scope(flags, view.assets, view.prices if "markets" in made_from else view.quoted)
 
     def _earlier(self, view: View, arguments: Arguments) -> dict[str, View]:
         """Views of earlier moments, by the length of time before the shown moment, if the dataset had anything then."""

@@ -6,7 +6,7 @@ import falcon
 import orjson
 
 from analytics_service.http.docs import POLICY, render_docs
-from analytics_service.http.openapi import Object, Routes, publish_schema
+from analytics_service.http.openapi import Object, Routes
 from analytics_service.http.resource import Fixed
 
 
@@ -14,7 +14,7 @@ class OpenApi(Fixed):
     """The OpenAPI document, without an envelope."""
 
     def __init__(self, document: Callable[[], Object]) -> None:
-        super().__init__(lambda: orjson.dumps(publish_schema(document())))
+        super().__init__(lambda: orjson.dumps(document()))
 
 
 class Docs(Fixed):

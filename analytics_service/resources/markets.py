@@ -24,10 +24,6 @@ from analytics_service.state.view import View
 _DATASETS = ("markets",)
 
 
-def _markets(view: View, arguments: Arguments) -> list[Market]:
-    return list(view.markets.values())
-
-
 def _view(view: View, arguments: Arguments) -> View:
     return view
 
@@ -98,8 +94,8 @@ PATHS = (
     StatePath(
         "markets/merged",
         "All markets of every asset; null for a market that an asset lacks.",
-        Many(MERGED_MARKET),
-        _markets,
+        Many(MERGED_MARKET, lambda view: view.markets.values()),
+        _view,
         _DATASETS,
         VALUED,
     ),
