@@ -8,7 +8,7 @@ from typing import Any
 import falcon
 from polars.exceptions import PanicException
 
-from analytics_service.http.answer import NO_STORE, Headers, answer_of, send
+from analytics_service.http.answer import NO_STORE, Answer, Headers, answer_of, send
 from analytics_service.http.declared_params import Param, parse_params
 from analytics_service.present.shapes import Node
 
@@ -56,31 +56,24 @@ class Resource(ABC):
 
 
 class Live(Resource):
-    """A path without parameters whose answer is rendered for each request and must not be cached."""
+    """A path without parameters whose answer is rendered for each request and must not be cached. `make` returns the
+    body, and may raise NotReady; `headers` describe it."""
 
-    headers: Headers = ()
-    """Headers of the answer, besides caching headers."""
+    cache_control = NO_STORE
+
+    def __init__(self, make: Callable[[], bytes], headers: Headers = ()) -> None:
+        self.answer: Callable[[], Answer] = lambda: answer_of(make(), headers)
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         self.parse(req, path)
-        send(req, resp, answer_of(self.body(), self.headers), NO_STORE)
-
-    @abstractmethod
-    def body(self) -> bytes:
-        """The body at this moment. May raise NotReady."""
+        send(req, resp, self.answer(), self.cache_control)
 
 
-class Fixed(Resource):
+class Fixed(Live):
     """A path without parameters whose answer never changes while the process runs. The first request renders it."""
 
     cache_control = DESCRIPTIVE
 
     def __init__(self, make: Callable[[], bytes], headers: Headers = ()) -> None:
-        self._answer = cache(lambda: answer_of(make(), headers))
-
-    def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
-        self.parse(req, path)
-        self._send(req, resp)
-
-    def _send(self, req: falcon.Request, resp: falcon.Response) -> None:
-        send(req, resp, self._answer(), self.cache_control)
+        super().__init__(make, headers)
+        self.answer = cache(self.answer)

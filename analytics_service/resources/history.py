@@ -190,10 +190,4 @@ def query_string(given: Mapping[str, object], query: Query, offset: int) -> str:
         "offset": offset,
     }
     values = {name: value for name, value in {**given, **page}.items() if value is not None}
-    # Only values from the caller need quoting.
-    return "&".join(
-        [
-            f"{name}={value}" if name in page else urlencode({name: value}, quote_via=quote)
-            for name, value in values.items()
-        ]
-    )
+    return urlencode(values, quote_via=quote)

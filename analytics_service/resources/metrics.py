@@ -21,13 +21,9 @@ from analytics_service.state.health import Monitor, Status
 class Operational(Live):
     """A path that answers a record of this moment."""
 
-    shape: Shape
-
     def __init__(self, summary: str, shape: Shape, record: Callable[[], object]) -> None:
-        self.summary, self.shape, self._record = summary, shape, record
-
-    def body(self) -> bytes:
-        return success(self.shape.render(self._record(), Scope()))
+        super().__init__(lambda: success(shape.render(record(), Scope())))
+        self.summary, self.shape = summary, shape
 
 
 def probes(monitor: Monitor) -> list[tuple[str, Operational]]:
@@ -50,15 +46,13 @@ class Metrics(Live):
     """The measurements of all workers, and gauges of this moment. All workers give the same answer."""
 
     media = (falcon.MEDIA_TEXT,)
-    headers = (("Content-Type", "text/plain; version=0.0.4; charset=utf-8"),)
 
     def __init__(self, instruments: Instruments, gauges: Collector) -> None:
-        self._registry = CollectorRegistry()
+        registry = CollectorRegistry()
         for collector in [*instruments.collectors(), gauges]:
-            self._registry.register(collector)
-
-    def body(self) -> bytes:
-        return generate_latest(self._registry)
+            registry.register(collector)
+        headers = (("Content-Type", "text/plain; version=0.0.4; charset=utf-8"),)
+        super().__init__(lambda: generate_latest(registry), headers)
 
 
 class Gauges(Collector):

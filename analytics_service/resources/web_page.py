@@ -36,7 +36,7 @@ class WebPage(Fixed):
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **path: str) -> None:
         """Send the page for any query: the query is for the page's scripts."""
-        self._send(req, resp)
+        send(req, resp, self.answer(), self.cache_control)
 
 
 class Files(Resource):
