@@ -1,16 +1,19 @@
 """Paths below an address: slices of the user object, lookups, and the snapshots that each path depends on."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
+import falcon
 import pytest
+from falcon.testing import create_req
 
 from analytics_service.errors import NoSnapshot
 from analytics_service.http import params
-from analytics_service.resources.current import Current
-from analytics_service.resources.snapshots import SharedState
+from analytics_service.resources.current import Current, StatePath
+from analytics_service.resources.snapshots import Asked, Schedule, SharedState
 from analytics_service.resources.users import PATHS
 from analytics_service.sources.simulated import EMPTY_ADDRESS, RICH_ADDRESS
 from analytics_service.sources.simulated.universe import ID_OF
@@ -171,26 +174,30 @@ def test_a_staking_pool_is_looked_up_by_index_or_duration(protocol: Client) -> N
 def test_a_path_is_made_from_the_datasets_that_it_names(simulated: Simulated) -> None:
     """With all others gone. Otherwise its answer would be kept when one of them has a newer snapshot."""
     heads = FirstHeads(simulated.store).shown().heads
-    given = {"address": RICH_ADDRESS, "index": 0, "duration": None, "asset_id": ID_OF["ETH"], "csv": False}
+    schedule = Schedule(dict, lambda: datetime.now(UTC))
+    nothing: Any = None
+    shared = SharedState(nothing, nothing, schedule, nothing, nothing)
 
     @cache
     def view_of(datasets: frozenset[str]) -> View:
         shown = Heads({dataset: head for dataset, head in heads.items() if dataset in datasets})
         return View(simulated.store, shown, SharedParts(simulated.store))
 
+    def asked(part: StatePath, *, valued: bool) -> Asked:
+        given = dict.fromkeys(FLAGS, "true") | {
+            "with_value": str(valued).lower(),
+            "asset_id": ID_OF["ETH"],
+            "index": "0",
+        }
+        taken = {param.name: given[param.name] for param in part.query if param.name in given}
+        req = create_req(query_string=urlencode(taken))
+        req.context.media = falcon.MEDIA_JSON
+        return Current(shared, part).ask(req, {"address": RICH_ADDRESS, "index": "0"})
+
     for part in PATHS:
-        resource = Current(shared_with_nobody(), part)
         # Assets are described with the prices.
         own = frozenset({*part.datasets, "prices"})
         for needed, valued in {own: False, own.union(part.valued_by): True}.items():
-            parameters = given | dict.fromkeys(FLAGS, True) | {"with_value": valued}
-            view = view_of(needed)
-            assert resource.body(resource.record(view, parameters), view, parameters), part.path
+            assert asked(part, valued=valued).render(view_of(needed)).body, part.path
     with pytest.raises(NoSnapshot, match="positions"):
-        resource.record(view_of(frozenset({"prices"})), parameters)
-
-
-def shared_with_nobody() -> SharedState:
-    """A body needs nothing that paths share."""
-    nothing: Any = None
-    return SharedState(nothing, nothing, nothing, nothing, nothing)
+        asked(part, valued=True).render(view_of(frozenset({"prices"})))
