@@ -2,7 +2,8 @@
 
 import re
 from base64 import urlsafe_b64encode
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
@@ -60,9 +61,9 @@ class Validators:
     - `vary`: the request headers that the answer depends on.
     """
 
-    tag: str
+    tag: str = ""
     state: Any = None
-    as_of: tuple[tuple[str, int], ...] = ()
+    as_of: Mapping[str, int] = field(default_factory=dict)
     modified: int | None = None
     due: int = 0
     closes_at: int | None = None
@@ -74,7 +75,7 @@ class Validators:
         """The headers that a 200 and a 304 share, except ETag and Cache-Control."""
         modified = () if self.modified is None else (("Last-Modified", falcon.dt_to_http(from_unix(self.modified))),)
         # A dictionary of dates (RFC 9651).
-        dates = (f"{dataset}=@{at}" for dataset, at in self.as_of)
+        dates = (f"{dataset}=@{at}" for dataset, at in sorted(self.as_of.items()))
         as_of = (("As-Of", ", ".join(dates)),) if self.as_of else ()
         # RFC 8288. Clients resolve the reference against the URL of their request, so it works behind any proxy.
         link = (("Link", f'<{self.next}>; rel="next"'),) if self.next else ()

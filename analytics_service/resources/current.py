@@ -15,7 +15,7 @@ from analytics_service.history.grid import require_order
 from analytics_service.history.page import MAX_POINTS
 from analytics_service.history.times import Day, Edge, TimeForm
 from analytics_service.http import params
-from analytics_service.http.answer import Headers, success
+from analytics_service.http.answer import Headers, Validators, success
 from analytics_service.http.declared_params import Param
 from analytics_service.market.assets import resolve_ids
 from analytics_service.market.instants import format_instant, from_unix
@@ -155,14 +155,13 @@ class Current(SnapshotPath):
             data = self.shape.render(record, scope)
             listed = len(data) if isinstance(data, list) else None
             body = success(data, self._declared.count(record) if self._declared.count else listed)
-        return Rendered(
-            body,
-            {head.dataset: head.at for head in view.heads_of(made_from)},
-            self._shared.schedule.due(view.heads_of(made_from)),
-            self.settled_at(moment.at) if moment and is_closed else None,
-            f"?{_query_string({**query, **following})}" if following else None,
-            headers=headers,
+        validators = Validators(
+            as_of={head.dataset: head.at for head in view.heads_of(made_from)},
+            due=self._shared.schedule.due(view.heads_of(made_from)),
+            closes_at=self.settled_at(moment.at) if moment and is_closed else None,
+            next=f"?{_query_string({**query, **following})}" if following else None,
         )
+        return Rendered(body, validators, headers)
 
     def _record(self, view: View, arguments: Arguments) -> Any:
         """The record that the path shows. Symbols may name assets (rule 2.18, asset names)."""

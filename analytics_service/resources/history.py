@@ -19,7 +19,7 @@ from analytics_service.history.page import Page, Query, points_of, read_page
 from analytics_service.history.reader import HistoryReader
 from analytics_service.history.times import Edge
 from analytics_service.http import params
-from analytics_service.http.answer import success
+from analytics_service.http.answer import Validators, success
 from analytics_service.http.params import CALENDAR, DEFAULT_LIMIT, DEFAULT_POINTS
 from analytics_service.market.assets import resolve_ids
 from analytics_service.present.series import MULTI_SERIES, SINGLE_SERIES
@@ -82,16 +82,16 @@ class Pages(SnapshotPath):
         The file is called `name`, with its range."""
         query, form, next_offset = page.query, page.query.format, page.query.next_offset
         names = (*name, str(query.start), str(query.end), query.offset)
-        return Rendered(
-            page.body if form.suffix else success(self.shape.render(page, _SCOPE)),
-            as_of,
-            self._shared.schedule.due(heads),
+        validators = Validators(
+            as_of=as_of,
+            due=self._shared.schedule.due(heads),
             closes_at=self.settled_at(query.last + 1) if query.is_closed(newest) else None,
             next=None if next_offset is None else f"?{query_string(req.params, query, next_offset)}",
             begins=page.begins,
-            headers=file_headers(form, *names) if form.suffix else (),
-            is_packed=form.is_packed,
         )
+        if form.suffix:
+            return Rendered(page.body, validators, file_headers(form, *names), form.is_packed)
+        return Rendered(success(self.shape.render(page, _SCOPE)), validators)
 
 
 class HistoryPath(Pages):

@@ -4,7 +4,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -77,20 +77,11 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A body, and what its headers say. All instants are unix seconds.
-
-    - `as_of`: instant of each dataset's snapshot in the answer (rule 7.1, validators). `due`: see `Schedule.due`.
-    - `closes_at`: from then on no snapshot will change the answer; None if any later snapshot may.
-    - `next`: reference to the next page. `begins`: first instant of a history's series.
-    - `headers` and `is_packed` describe the body: see Answer.
-    """
+    """A body, and what is known of its validators: not `tag`, `state`, `modified` and `vary`, and `closes_at` without
+    rewrites. `headers` and `is_packed` describe the body: see Answer."""
 
     body: bytes
-    as_of: Mapping[str, int]
-    due: int
-    closes_at: int | None = None
-    next: str | None = None
-    begins: int | None = None
+    validators: Validators
     headers: Headers = ()
     is_packed: bool = False
 
@@ -201,17 +192,15 @@ class SnapshotPath(Resource):
 
     def _render(self, asked: Asked, view: View, heads: tuple[Head, ...]) -> Answer:
         rendered = asked.render(view)
-        as_of, closes_at, rewritten_at = rendered.as_of, rendered.closes_at, self._rewritten_at(heads)
-        validators = Validators(
+        known, rewritten_at = rendered.validators, self._rewritten_at(heads)
+        newest = max(*known.as_of.values(), rewritten_at) if known.as_of else None
+        validators = replace(
+            known,
             tag=etag_of(rendered.body),
             state=heads,
-            as_of=tuple(sorted(as_of.items())),
-            modified=min(max(*as_of.values(), rewritten_at), self._shared.schedule.now()) if as_of else None,
-            due=rendered.due,
+            modified=None if newest is None else min(newest, self._shared.schedule.now()),
             # During a backfill, other rewrites follow soon.
-            closes_at=None if closes_at is None else max(closes_at, rewritten_at + _SETTLING_SECONDS),
-            next=rendered.next,
-            begins=rendered.begins,
+            closes_at=None if known.closes_at is None else max(known.closes_at, rewritten_at + _SETTLING_SECONDS),
             vary="Accept, Accept-Encoding" if len(self.media) > 1 else "Accept-Encoding",
         )
         return Answer(validators, rendered.body, rendered.headers, is_packed=rendered.is_packed)

@@ -48,9 +48,7 @@ def test_a_header_lists_the_tags_between_its_quotes(header: str, listed: bool) -
 
 @pytest.mark.parametrize("tags", [None, '"abc-gzip"', "*", " * "])
 def test_an_answer_and_its_304_have_the_validators_and_caching_headers(tags: str | None) -> None:
-    answer = Answer(
-        Validators("abc", as_of=(("markets", 9), ("prices", NOON)), modified=NOON), BODY, (("X-More", "1"),)
-    )
+    answer = Answer(Validators("abc", as_of={"prices": NOON, "markets": 9}, modified=NOON), BODY, (("X-More", "1"),))
     got = sent(answer, Accept_Encoding="gzip", **({"If_None_Match": tags} if tags else {}))
     headers = {
         "etag": '"abc-gzip"',

@@ -51,7 +51,8 @@ class Counted(SnapshotPath):
 
         def render(view: View) -> Rendered:
             body, heads = self.body(view, arguments), view.heads_of(self.datasets)
-            return Rendered(body, {head.dataset: head.at for head in heads}, self._shared.schedule.due(heads))
+            as_of, due = {head.dataset: head.at for head in heads}, self._shared.schedule.due(heads)
+            return Rendered(body, Validators(as_of=as_of, due=due))
 
         return Asked(lambda view: self.datasets, render)
 
