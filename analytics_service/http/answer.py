@@ -111,7 +111,7 @@ def send(req: falcon.Request, resp: falcon.Response, answer: Answer, cache_contr
     if_none_match = req.get_header("If-None-Match")
     if if_none_match is not None and (if_none_match.strip() == "*" or etag in _TAG.findall(if_none_match)):
         resp.status = falcon.HTTP_304
-        # The client keeps the headers of the 200.
+        # The client keeps the headers of the 200: a browser would replace a page's own policy by this one.
         for name in PROTECTIVE:
             resp.delete_header(name)
         return

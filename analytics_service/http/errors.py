@@ -136,10 +136,8 @@ def add_error_handlers(app: falcon.App[falcon.Request, falcon.Response], paths: 
     app.add_error_handler(RequestError, _request_error)
     app.add_error_handler(ParameterInvalid, _parameter_invalid)
     app.add_error_handler(EntityNotFound, partial(_message, "entity_not_found"))
-    limited = RateLimited()
-    app.add_error_handler((StoreUnavailable, AccessDenied, SchemaError), partial(_store_unavailable, limited))
+    app.add_error_handler((StoreUnavailable, AccessDenied, SchemaError), partial(_unavailable, RateLimited()))
     app.add_error_handler((NoSnapshot, NotReady, Lost), partial(_message, "unavailable"))
-    app.add_error_handler(Busy, partial(_busy, limited))
 
 
 def malformed_request(kind: str, request_id: str, *, any_origin: bool) -> bytes:
@@ -184,15 +182,6 @@ def _message(kind: str, req: falcon.Request, resp: falcon.Response, error: Excep
     _answer(resp, kind, str(error))
 
 
-def _busy(limited: RateLimited, req: falcon.Request, resp: falcon.Response, error: Busy, params: object) -> None:
-    if (more := limited.passes(_kind(error))) is not None:
-        message = "Requests are answered with 503, because they would wait for more than five seconds."
-        log.warning("%s%s%s", message, _cause(error), more)
-    _answer(resp, "unavailable", str(error))
-    if isinstance(error, BeingCorrected):
-        resp.set_header("Retry-After", _RETRY_AFTER_CORRECTION)
-
-
 def _cause(error: Exception) -> str:
     # ClickHouse's messages may have several lines.
     return f" ({' '.join(str(error.__cause__).split())})" if error.__cause__ else ""
@@ -203,7 +192,7 @@ def _kind(error: Exception) -> str:
     return str(error.__cause__ or error).partition(" (")[0]
 
 
-def _store_unavailable(
+def _unavailable(
     limited: RateLimited, req: falcon.Request, resp: falcon.Response, error: Exception, params: object
 ) -> None:
     # No client waits for requests that a worker sends to itself while it starts.
@@ -211,7 +200,10 @@ def _store_unavailable(
     more = "" if level == logging.DEBUG else limited.passes(_kind(error))
     if more is not None:
         log.log(level, "%s %s: %s%s%s", req.method, target_for_log(req), error, _cause(error), more)
-    _answer(resp, "unavailable", _UNAVAILABLE)
+    # Other errors reveal something of the service's insides.
+    _answer(resp, "unavailable", str(error) if isinstance(error, Busy) else _UNAVAILABLE)
+    if isinstance(error, BeingCorrected):
+        resp.set_header("Retry-After", _RETRY_AFTER_CORRECTION)
 
 
 def _from_falcon(
