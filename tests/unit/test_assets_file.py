@@ -18,8 +18,7 @@ def test_a_symbol_of_two_registered_assets_is_ambiguous_unless_the_assets_file_h
     names = AssetNames([], registered, add_new=False)
     assert names.named("AAA").fault == ("is the symbol of several assets; write an id: token;0x1, token;0x2")
     names = AssetNames([asset("AAA", "0x2"), asset("BBB", "0x9")], registered, add_new=False)
-    codes = [names.named(name).code for name in ("AAA", "BBB")]
-    assert [names.ids[code] for code in codes if code is not None] == ["token;0x2", "token;0x9"]
+    assert [names.named(name).asset_id for name in ("AAA", "BBB")] == ["token;0x2", "token;0x9"]
 
 
 def read_assets(folder: Path, text: str) -> list[Asset]:
