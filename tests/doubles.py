@@ -1,8 +1,8 @@
 """Stores for tests: one that watches and disturbs a real store, and others without a ClickHouse."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, replace
 from inspect import isfunction
 from typing import NamedTuple
@@ -13,11 +13,12 @@ from analytics_service.clickhouse.cluster import Cluster
 from analytics_service.clickhouse.connection import Store
 from analytics_service.clickhouse.queries import Placeholders
 from analytics_service.config.settings import Settings
-from analytics_service.errors import StoreUnavailable
+from analytics_service.errors import AnalyticsError, StoreUnavailable
 from analytics_service.sources.base import Source
+from analytics_service.state.facts import Facts
 from analytics_service.state.watcher import Heads, HeadWatcher, Look
 from analytics_service.store.datasets.observations import NO_OBSERVATIONS
-from analytics_service.store.job_runs import JobRun
+from analytics_service.store.job_runs import JobRun, read_runs, recorded_intervals
 from analytics_service.store.ledger import Head
 from analytics_service.store.ownership import MADE_UP
 from analytics_service.store.schema import Migration, shipped_migrations, tables_made_by
@@ -286,10 +287,37 @@ class FirstHeads(HeadWatcher):
 
 
 class FreshHeads(HeadWatcher):
-    """Heads that look at the ledger for every request, so that tests see immediately what they wrote."""
+    """Heads that look at the ledger for every request, so that tests see immediately what they wrote. Facts, which most
+    tests do not ask for, are read when they are."""
 
     def __init__(self, store: Store) -> None:
+        self._facts = Facts()
+        self._unread: Mapping[str, Head] | None = None
+        self._intervals: Mapping[str, int] | None = None
         super().__init__(store, interval=None)
+
+    @property
+    def facts(self) -> Facts:
+        """The facts, read once in a while as in a service."""
+        if self._unread is not None:
+            heads, self._unread = self._unread, None
+            super()._read_facts(heads)
+        return self._facts
+
+    @facts.setter
+    def facts(self, facts: Facts) -> None:
+        self._facts = facts
+
+    def _read_facts(self, heads: Mapping[str, Head]) -> None:
+        self._unread, self._intervals = heads, None
+
+    def intervals(self, configured: Mapping[str, int]) -> Mapping[str, int]:
+        """The only facts behind most answers."""
+        if self._intervals is None:
+            with suppress(AnalyticsError):
+                self._intervals = recorded_intervals(*read_runs(self._store))
+        known = self._intervals or {}
+        return {dataset: known.get(dataset, interval) for dataset, interval in configured.items()}
 
     def shown(self) -> Heads:
         """The heads as they are now."""
