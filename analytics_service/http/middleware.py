@@ -175,7 +175,9 @@ def _unauthorized(req: falcon.Request) -> RequestError:
 
 def _require_form(req: falcon.Request) -> None:
     """Refuse ambiguous paths (rule 7.2, ambiguous paths), and methods that Falcon does not know: 405, where Falcon
-    answers 400."""
+    answers 400. HTTP/1.1 requires a `Host` (RFC 9112, 3.2), which gunicorn leaves to the application."""
+    if "HTTP_HOST" not in req.env and req.env["SERVER_PROTOCOL"] == "HTTP/1.1":
+        raise RequestError("request_malformed", "The request is malformed: HTTP/1.1 requires a Host header.")
     path = path_as_sent(req)
     if "//" in path or "%2f" in path.lower():
         raise RequestError(
