@@ -188,7 +188,7 @@ class Supervisor:
                 if failure := self._failure(self._child):
                     self._schedule_restart(failure)
                 elif self._ready_at is not None and not was_ready:
-                    log.warning("The %s is ready again.", self._program.name)
+                    log.info("The %s is ready again.", self._program.name)
 
     def signal(self, number: int) -> None:
         with self._lock:

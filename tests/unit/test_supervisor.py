@@ -152,6 +152,7 @@ def test_a_first_start_is_tried_again_twice_at_most_while_the_program_can_adapt(
 
 
 def test_a_child_that_dies_is_restarted_after_a_delay(running: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     running.die(-9)
     assert running.child.events == ["pipe closed"]
     running.check_after(0.09)
@@ -167,6 +168,7 @@ def test_a_child_that_dies_is_restarted_after_a_delay(running: Scene, caplog: py
 
 
 def test_a_restart_that_the_system_refuses_is_tried_again(running: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     running.die()
     running.program.next_child = refuse
     for _ in range(1100):
