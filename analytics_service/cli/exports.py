@@ -24,7 +24,7 @@ from analytics_service.market.kinds import FOREVER
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     required=True,
-    help="File to write: .csv, .arrow, else Parquet. An existing file is replaced.",
+    help="File to write: .parquet, .csv or .arrow. An existing file is replaced.",
 )
 @time_option(Edge.START, "First second.  [default: all earlier rows]")
 @time_option(Edge.END, "Last second, inclusive.  [default: all later rows]")
@@ -40,6 +40,8 @@ def export_command(view: str, file: Path, start: datetime | None, end: datetime 
         analytics-service export price --start 2026-01-01 --out price.parquet
         analytics-service import price price.parquet --data-dir other --new-assets
     """
+    if file.suffix not in (".parquet", ".csv", ".arrow"):
+        raise click.UsageError(f"--out {file} must end with .parquet, .csv or .arrow.")
     first, last = start or EPOCH, end or from_unix(FOREVER - 1)
     require_range(first, last)
     span = unix_second(first), min(unix_second(last) + 1, FOREVER)

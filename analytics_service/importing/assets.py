@@ -91,13 +91,16 @@ def read_assets_file(path: Path) -> list[Asset]:
     key = "address" if table.column("address") or not table.column("asset_id") else "asset_id"
     needed = ("symbol", key, "decimals")
     columns = [column for name in (*needed, "name") if (column := table.column(name))]
+    # Exports say where decimals are not known.
+    known = table.column("decimals_known")
     if len(columns) < len(needed) or not all(map(table.column, needed)):
         shown = ", ".join(table.columns)[:200]
         raise UserError(f"{path} has the columns {shown!r}. It needs {', '.join(needed)}.")
     symbols: dict[str, Asset] = {}
     addresses: dict[str, Asset] = {}
-    for rows, _ in table.batches(columns):
-        for line, *row in rows.select("line", pl.col(columns).fill_null("")).iter_rows():
+    for rows, _ in table.batches([*columns, *([known] if known else [])]):
+        described = rows.filter(pl.col(known) != "false") if known else rows
+        for line, *row in described.select("line", pl.col(columns).fill_null("")).iter_rows():
             asset = token_of(*row)
             fault = asset if isinstance(asset, str) else _conflict(asset, symbols, addresses)
             if isinstance(asset, str) or fault:

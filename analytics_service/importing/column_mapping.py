@@ -119,6 +119,10 @@ def map_columns(table: SourceTable, history: History, choice: ColumnChoice, *, p
     own = _own(table, history, choice)
     if own is not None:
         return own
+    if history.by_asset is None and (column := table.column("asset")):
+        raise table.refused(
+            None, column, None, f"cannot be imported: {history.slug} has no values of assets, only sums"
+        )
     asset = _symbol_of(table.path, choice.symbol_from) if choice.symbol_from else choice.asset
     time = _required(table, "time" if choice.time is None else choice.time, "--time")
     if choice.wide:

@@ -136,7 +136,7 @@ def _fields(path: Path, line: int, content: bytes, separator: str) -> list[str]:
         text = content.decode().strip("\r ")
         return next(csv.reader([text], delimiter=separator, strict=True), [])
     except UnicodeDecodeError:
-        raise _other_layout(path, line, "is not UTF-8") from None
+        raise _other_layout(path, line, "is not UTF-8; `iconv -f LATIN1 -t UTF-8` converts it from Latin-1") from None
     except csv.Error:
         raise _other_layout(path, line, "has an unclosed quote, or text next to a quoted field") from None
 

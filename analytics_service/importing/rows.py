@@ -24,7 +24,14 @@ from analytics_service.importing.numbers import (
     value_fault,
 )
 from analytics_service.importing.readers import SourceTable, open_table
-from analytics_service.importing.time_parsing import TimeRules, TimeStyle, last_second, parse_times, time_fault
+from analytics_service.importing.time_parsing import (
+    TimeRules,
+    TimeStyle,
+    future_fault,
+    last_second,
+    parse_times,
+    time_fault,
+)
 from analytics_service.importing.timestamps import Timestamps
 from analytics_service.market.sums import TOTAL
 from analytics_service.store.datasets.histories import History
@@ -154,7 +161,9 @@ def _checks(file: ReadFile) -> list[tuple[pl.Expr, str, str]]:
     candle_fault = "is not between low and high; check which column is which"
     bounded = [name for name in ("open", "value") if "open" in values]
     return [
-        (pl.col("second").is_between(0, last_second(file.at)), mapping.time, time_fault(file.times, file.at)),
+        (pl.col("second").is_not_null(), mapping.time, time_fault(file.times)),
+        (pl.col("second") >= 0, mapping.time, "is before 1970"),
+        (pl.col("second") <= last_second(file.at), mapping.time, future_fault(file.times, file.style, file.at)),
         (pl.col("style") == str(file.style), mapping.time, style_fault),
         (pl.col("asset").is_not_null(), _WIDE if mapping.wide else mapping.asset or "", ""),
         *((valid_values(history, file.values, name), column, value_faults) for name, column in values.items()),

@@ -137,10 +137,16 @@ def walls_of(seconds: pl.Series, zone: str) -> pl.Series:
     return instants.dt.convert_time_zone(zone).dt.replace_time_zone(None)
 
 
-def time_fault(rules: TimeRules, at: datetime) -> str:
-    """The fault of an invalid time, and what to do. Valid times are up to a day after `at`."""
+def time_fault(rules: TimeRules) -> str:
+    """The fault of a text that is no time, and what to do."""
     form = rules.format or (f"unix {rules.unit} after 1973" if rules.unit else "ISO 8601, or unix seconds after 1973")
     return (
-        f"is not a time from 1970 to {format_instant(at)} in {form}, or occurs twice or never in {rules.zone}; write "
-        "it like 2026-01-31T12:00:00Z, add --time-format or --time-unit, or see the recipes"
+        f"is not a time in {form}, or occurs twice or never in {rules.zone}; write it like 2026-01-31T12:00:00Z, add "
+        "--time-format or --time-unit, or see the recipes"
     )
+
+
+def future_fault(rules: TimeRules, style: TimeStyle | None, at: datetime) -> str:
+    """The fault of a time that is more than a day after `at`."""
+    unit = "; for milliseconds, add --time-unit ms" if style is TimeStyle.NUMBER and not rules.unit else ""
+    return f"is in the future, after {format_instant(at)}{unit}"

@@ -7,6 +7,7 @@ CREATE OR REPLACE VIEW all_assets{on_cluster}
     name String COMMENT 'Full name',
     kind String COMMENT 'Classification: regular, protocol_receipt_token or liquid_staking_token',
     decimals UInt8 COMMENT 'Decimal places between denom and standard units: 10^this denom make one standard unit',
+    decimals_known Bool COMMENT 'Whether the decimals are known. If not, they are 0',
     origin_id String COMMENT 'Id of the asset that a receipt or liquid-staking token represents. Empty for other assets',
     receipt_id String COMMENT 'Id of the receipt token of the asset. Empty if it has none',
     receipt_decimals UInt8 COMMENT 'Decimal places of the receipt token, or of the asset if the token is not defined',
@@ -45,6 +46,7 @@ SELECT
     a.2 AS name,
     a.3 AS kind,
     a.4 AS decimals,
+    toBool(a.8) AS decimals_known,
     a.5 AS origin_id,
     if(a.6 != '', a.6, transform(id, receipts.1, receipts.2, '')) AS receipt_id,
     transform(receipt_id, described.1, described.2, a.4) AS receipt_decimals,
@@ -59,6 +61,7 @@ CREATE OR REPLACE VIEW assets{on_cluster}
     name String COMMENT 'Full name',
     kind String COMMENT 'Classification: regular, protocol_receipt_token or liquid_staking_token',
     decimals UInt8 COMMENT 'Decimal places between denom and standard units: 10^this denom make one standard unit',
+    decimals_known Bool COMMENT 'Whether the decimals are known. If not, they are 0',
     origin_id String COMMENT 'Id of the asset that a receipt or liquid-staking token represents. Empty for other assets',
     receipt_id String COMMENT 'Id of the receipt token of the asset. Empty if it has none'
 )

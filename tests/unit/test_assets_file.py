@@ -25,6 +25,11 @@ def read_assets(folder: Path, text: str) -> list[Asset]:
     return read_assets_file(written(folder, text, "assets.csv"))
 
 
+def test_assets_of_an_export_whose_decimals_are_not_known_are_left_out(tmp_path: Path) -> None:
+    text = "asset_id,symbol,decimals,decimals_known\nnative;a,A,0,false\nnative;b,B,0,true\n"
+    assert [one.id for one in read_assets(tmp_path, text)] == ["native;b"]
+
+
 def test_the_assets_of_a_file_are_tokens_by_address(tmp_path: Path) -> None:
     text = 'Decimals,symbol,address,note\n6,USDT,0xdAC1,"a, b"\n0, ONE ,0x2,\n6,USDT,0xdac1,again\n'
     assert read_assets(tmp_path, text) == [

@@ -72,7 +72,7 @@ def test_typed_values_become_text_that_says_the_same(tmp_path: Path, suffix: str
         (b'a,b\n"1,0",2\n1\n', "{}, line 3 has 1 fields, but line 1 has 2 columns: '1'."),
         (b"a,b,c\n1,2\n1,2,3,4\n", "{}, line 2 has 2 fields, but line 1 has 3 columns: '1,2'."),
         (b'a,b\n1,2\n1,"2\n3"\n', "{}, line 3 has an unclosed quote, or text next to a quoted field."),
-        (b"a,b\n1,\xff\n", "{}, line 2 is not UTF-8."),
+        (b"a,b\n1,\xff\n", "{}, line 2 is not UTF-8; `iconv -f LATIN1 -t UTF-8` converts it from Latin-1."),
         (b"\xff\xfea\x00", "{} is not text in UTF-8, Parquet or Arrow."),
         (b'{"a": 1}\nb\n', "{}, line 2 is not a JSON object: 'b'."),
         (b'[{"a": 1}, [2, 3]]', '{}, row 2 is not an object: ["2", "3"].'),
