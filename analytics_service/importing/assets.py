@@ -109,7 +109,7 @@ def read_assets_file(path: Path) -> list[Asset]:
         if len(addresses) > _MAX_ASSETS:
             raise UserError(f"{path} has more than {_MAX_ASSETS:,} assets.")
     if not addresses:
-        raise UserError(f"{path} names no assets.")
+        raise UserError(f"{path} names no assets{' whose decimals are known' if known else ''}.")
     return list(addresses.values())
 
 
