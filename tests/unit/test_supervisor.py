@@ -1,5 +1,6 @@
 """The supervisor of child processes: every transition, with a clock and children that the test controls."""
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -94,7 +95,7 @@ class Scene:
     def die(self, code: int = 3, *, after: float = 1.0) -> None:
         """The newest child becomes ready, runs for a while and ends, and the supervisor notices."""
         self.supervisor.check()
-        self.now += after
+        self.check_after(after)
         self.child.code = code
         self.supervisor.check()
 
@@ -215,6 +216,22 @@ def test_a_child_that_does_not_answer_for_twenty_seconds_is_killed_and_restarted
     assert running.child.events == []
 
 
+@pytest.mark.parametrize(("silent_seconds", "asked_at"), [(20.0, [1001.0, 1002.0, 1003.0]), (math.inf, [])])
+def test_a_running_child_is_asked_once_a_second_if_its_silence_has_a_limit(
+    running: Scene, silent_seconds: float, asked_at: list[float]
+) -> None:
+    asked: list[float] = []
+
+    def answers() -> bool:
+        asked.append(running.now)
+        return True
+
+    running.program.silent_seconds, running.program.answers = silent_seconds, answers
+    for _ in range(12):
+        running.check_after(0.25)
+    assert asked == asked_at
+
+
 def test_a_pause_of_the_supervisor_costs_no_healthy_child(running: Scene) -> None:
     """Its child could not be asked meanwhile."""
     running.program.silent_seconds = 20.0
@@ -269,12 +286,17 @@ def test_a_restart_that_is_never_ready_is_killed_and_counts_as_short_lived(runni
     assert running.starts == 2
     running.check_after(0.1)
     assert running.starts == 3
+    # The next child has as long.
+    for _ in range(119):
+        running.check_after(1.0)
+    assert running.child.events == []
 
 
+@pytest.mark.parametrize("silent_seconds", [math.inf, 20.0])
 def test_delays_grow_with_each_short_lived_start_and_a_long_lived_one_begins_a_new_count(
-    caplog: pytest.LogCaptureFixture,
+    scene: Scene, silent_seconds: float, caplog: pytest.LogCaptureFixture
 ) -> None:
-    scene = Scene()
+    scene.program.silent_seconds = silent_seconds
     scene.supervisor.start()
     for lifetime in (*[59.9] * 11, 60.0, 0.5):
         scene.die(after=lifetime)
