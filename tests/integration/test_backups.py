@@ -25,6 +25,8 @@ from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import OperationFailed, UserError
 from analytics_service.store.ledger import new_version, read_heads, record_rewrite
 from analytics_service.store.migrations import migrate
+from analytics_service.store.rewrite import correction
+from analytics_service.store.write_lock import ALL
 from jobs.registry import JOBS
 from jobs.runner import take_snapshot
 from tests.clickhouse import client
@@ -181,6 +183,31 @@ def test_a_backup_begins_again_when_history_is_rewritten_meanwhile(
     with pytest.raises(OperationFailed, match="rewritten during every attempt"):
         back_up(store, tmp_path / "other", folder, Meanwhile(rewrite))
     assert [path.name for path in tmp_path.iterdir()] == ["backup"]
+
+
+class BetweenParts(Silent):
+    """Does something before the second part of a backup is copied."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._acts = [lambda: None, act, lambda: None]
+
+    def stage(self, label: str, total: int) -> None:
+        self._acts.pop(0)()
+
+
+def test_a_backup_has_no_commit_of_meanwhile_and_does_not_lock_what_it_is_restored_into(
+    store: Store, folder: Path, tmp_path: Path
+) -> None:
+    """The ledger is copied first, so that the tables have all that it lists."""
+    commit(store, {"token;a": [(100, Decimal(1))]})
+    later = BetweenParts(lambda: commit(store, {"token;a": [(700, Decimal(2))]}))
+    back_up(store, tmp_path / "backup", folder, later)
+    with closing(store.sibling(f"{store.database}_restored")) as other:
+        restore(other, tmp_path / "backup", folder, Silent(), replace=False)
+        head = read_heads(other)["prices"]
+        assert (head.at, head.last_observed_at) == (100, 100)
+        with correction(other, ALL, "import"):
+            drop_database(store, other.database)
 
 
 def test_a_backup_is_a_new_file_or_none(store: Store, folder: Path, tmp_path: Path) -> None:

@@ -76,6 +76,19 @@ def test_a_request_whose_time_is_over_leaves_the_line() -> None:
         assert line._free == 0
 
 
+def test_a_turn_that_comes_as_the_time_ends_goes_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = QuerySlots(1)
+
+    def too_late(turn: Future[None]) -> None:
+        assert turn.done()
+        raise Busy
+
+    monkeypatch.setattr(line, "result", too_late)
+    with deadline(TIMEOUT, line), pytest.raises(Busy), line.acquire():
+        pytest.fail("It had a turn.")
+    assert line._free == 1
+
+
 def test_a_closed_line_refuses_all_at_once_until_it_opens() -> None:
     line = QuerySlots(1)
     with queued(line, 3) as came:
@@ -84,11 +97,14 @@ def test_a_closed_line_refuses_all_at_once_until_it_opens() -> None:
             assert isinstance(waiting.exception(TIMEOUT), StoreUnavailable)
         with deadline(TIMEOUT, line), pytest.raises(StoreUnavailable, match="does not answer"), line.acquire():
             pytest.fail("It had a turn.")
+        came[0][0].go_on.set()
+        came[0][1].result(TIMEOUT)
+        # Although there is a turn.
+        with deadline(TIMEOUT, line), pytest.raises(StoreUnavailable, match="does not answer"), line.acquire():
+            pytest.fail("It had a turn.")
         assert isinstance(line.refusal(), StoreUnavailable)
         line.cause = ""
         assert isinstance(line.refusal(), Busy)
-        came[0][0].go_on.set()
-        came[0][1].result(TIMEOUT)
         with deadline(TIMEOUT, line), line.acquire():
             assert line._free == 0
 
@@ -97,6 +113,11 @@ def test_who_finds_too_many_waiting_is_refused_at_once() -> None:
     line = QuerySlots(1, 1)
     with queued(line, 2), deadline(TIMEOUT, line), pytest.raises(Busy), line.acquire():
         pytest.fail("It had a turn.")
+    # The one that waited has left room for another.
+    with queued(line, 2) as came:
+        pass
+    for _, visit in came:
+        visit.result(TIMEOUT)
 
 
 @pytest.mark.parametrize("has_budget", [False, True])
