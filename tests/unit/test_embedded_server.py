@@ -4,6 +4,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.child import UNUSABLE
 from analytics_service.embedded.configuration import configured_port
 from analytics_service.embedded.folder import DataFolder, FolderHolder
-from analytics_service.embedded.server import EmbeddedServer
-from analytics_service.errors import ProcessError, SettingError
+from analytics_service.embedded.server import EmbeddedServer, read_lost_writes
+from analytics_service.errors import ProcessError, SettingError, StoreUnavailable
 from tests.processes import free_port
 
 
@@ -82,6 +83,18 @@ def test_without_one_a_server_has_the_ports_that_it_had_last(server: EmbeddedSer
     finally:
         os.close(lock)
     assert configured_port(folder.server) == last
+
+
+def test_another_user_who_has_the_port_is_not_sent_the_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
+        accepted = pool.submit(listener.accept)
+        with pytest.raises(StoreUnavailable, match="A process of another user listens"):
+            read_lost_writes(listener.getsockname()[1], "secret", 5)
+        connection, _ = accepted.result()
+        with connection:
+            assert connection.recv(1) == b""
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,8 @@ def grid(start: int, end: int, period: str, interval: int = 1, zone: str = "UTC"
 @example(zone="Pacific/Apia", start=second(2011, 12, 28), length=5 * 86_400, period="d", interval=1)
 @example(zone="America/Sao_Paulo", start=second(2018, 11, 3), length=3 * 86_400, period="d", interval=1)
 @example(zone="Australia/Lord_Howe", start=second(2026, 4, 3), length=3 * 86_400, period="d", interval=1)
+# It ends at 23:30, after clocks went from 00:01 of the next day back to 23:01.
+@example(zone="America/St_Johns", start=second(2007, 11, 3), length=27 * 3600, period="d", interval=1)
 # Years in which clocks changed four times, a day was left out, or midnight was.
 @example(zone="Africa/Casablanca", start=second(2013, 5, 5), length=800 * 86_400, period="d", interval=1)
 @example(zone="Pacific/Apia", start=second(2011, 1, 1), length=730 * 86_400, period="d", interval=1)

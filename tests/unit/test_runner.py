@@ -21,9 +21,11 @@ from analytics_service.errors import (
 from analytics_service.market.instants import multiples_between, unix_second
 from analytics_service.market.prices import Price
 from analytics_service.sources.simulated.source import SimulatedSource
+from analytics_service.store.commits import Commit
 from analytics_service.store.schema import Migration, shipped_migrations
 from jobs.registry import JOBS
 from jobs.runner import backfill, instants_to_fill, take_snapshot
+from jobs.snapshot import JobContext
 from tests.doubles import FakeStore
 
 PRICES = JOBS["prices"]
@@ -151,6 +153,17 @@ def test_a_backfill_writes_many_instants_in_one_insert_for_each_table() -> None:
     assert [rows.height for table, rows in store.inserts if table == "observation"] == [6500, 6500, 13]
     assert {kind for table, rows in store.inserts if table == "snapshot" for kind in rows["kind"]} == {"backfill"}
     assert store.inserts[1][1]["id"].is_unique().all()
+
+
+def test_a_backfill_counts_what_a_job_takes_together() -> None:
+    def collect(context: JobContext) -> Commit:
+        return PRICES.collect(replace(context, instants=context.instants[:2]))
+
+    heard: list[int] = []
+    instants = multiples_between(NOON, NOON + 3 * HOUR, HOUR)
+    few = replace(PRICES, collect=collect)
+    assert backfill(few, SimulatedSource("1"), FakeStore(), instants, heard.append) == 3
+    assert heard == [2, 1]
 
 
 @pytest.mark.parametrize(("unknown", "asked"), [({2, 7, 8}, 10), ({2, 3, 4}, 5)])

@@ -133,6 +133,21 @@ def test_a_run_that_lasts_beyond_the_next_instant_is_the_only_one(caplog: pytest
     assert "set back" not in caplog.text
 
 
+def test_jobs_continue_from_a_clock_that_was_set_back(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("jobs.scheduler._REPORT_SECONDS", 0.01)
+    stop, ahead = threading.Event(), iter([timedelta(hours=1)])
+    run_until_stopped(
+        WatchedSource(lambda at: stop.set()),
+        FakeStore(),
+        stop,
+        EVERY_SECOND,
+        clock=lambda: datetime.now(UTC) + next(ahead, timedelta()),
+    )
+    assert "The clock of this machine was set back" in caplog.text
+
+
 def test_stopping_ends_the_pause_before_another_attempt(caplog: pytest.LogCaptureFixture) -> None:
     stop = threading.Event()
     asked: list[datetime] = []

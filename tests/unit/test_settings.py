@@ -151,6 +151,13 @@ def test_other_variables_are_left_alone(variable: str, value: str) -> None:
     assert Settings.from_environment({variable: value}) == Settings()
 
 
+def test_an_option_wins_over_its_variable() -> None:
+    settings = Settings.from_environment(
+        {PREFIX + "SOURCE": "none", PREFIX + "TZ": "Asia/Kolkata"}, source="simulated:7"
+    )
+    assert (settings.source, settings.tz) == ("simulated:7", "Asia/Kolkata")
+
+
 def test_a_malformed_key_is_not_shown() -> None:
     with pytest.raises(SettingError, match=r"^ANALYTICS_UPSTREAM_KEY=\*\*\* is not usable: it must be letters"):
         Settings.from_environment({"ANALYTICS_UPSTREAM_KEY": "s3cret key"})

@@ -19,6 +19,7 @@ from analytics_service.present import text
         (text.price, "2.355", "$2.36"),
         (text.price, "0.000000000000000001", "$0.000000000000000001000"),
         (text.price, "0.00001234567", "$0.00001235"),
+        (text.price, "0.0012345", "$0.001234"),
         # Four digits would be 1.000, and from one dollar on there are two decimals.
         (text.price, "0.99996", "$1.00"),
         (text.price, "0.99994", "$0.9999"),

@@ -1,13 +1,18 @@
 """How far back `up` fills in history when it starts."""
 
+import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from analytics_service.server.past import past_batches, past_instants
+from analytics_service.errors import SourceError
+from analytics_service.market.prices import Price
+from analytics_service.server.past import fill_past, past_batches, past_instants
 from analytics_service.sources.base import Source
 from analytics_service.sources.simulated.source import SimulatedSource
 from jobs.registry import JOBS
+from tests.doubles import FakeStore
 
 NOW = datetime(2026, 3, 1, 12, 34, 56, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -71,6 +76,19 @@ def test_the_newest_batch_of_each_dataset_comes_before_older_batches() -> None:
     assert [job.name for job, _ in batches] == [*JOBS, "prices", "rates", "markets", "loans"]
     hours = past_instants(Small(None, history=timedelta(days=25)), JOBS["rates"], NOW)
     assert [[*instants] for job, instants in batches if job.name == "rates"] == [hours[-500:], hours[:-500]]
+
+
+def test_a_source_is_not_asked_for_what_is_before_a_past_that_it_does_not_know() -> None:
+    asked: list[datetime] = []
+
+    class Forgetful(SimulatedSource):
+        def prices(self, at: datetime) -> Sequence[Price]:
+            asked.append(at)
+            raise SourceError("The node is pruned.")
+
+    batches = [(JOBS["prices"], [hour]) for hour in reversed(HOURS)]
+    fill_past(Forgetful("1"), FakeStore(), batches, threading.Event())
+    assert asked == HOURS[-1:]
 
 
 def test_no_event_of_the_simulated_protocol_is_older_than_its_prices() -> None:
