@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 from clickhouse_connect.driver.client import Client
 
+from analytics_service.clickhouse.columns import Snapshots
 from analytics_service.clickhouse.connection import Store
 from analytics_service.config.settings import Settings
 from analytics_service.errors import (
@@ -28,6 +29,7 @@ from analytics_service.market.markets import LendMarket, Market
 from analytics_service.market.positions import Position, SwapContract
 from analytics_service.state.view import Views
 from analytics_service.store.commits import Overtaken, Provenance, begin, commit
+from analytics_service.store.datasets import markets as market_tables
 from analytics_service.store.datasets.interest import InterestPaid
 from analytics_service.store.datasets.markets import (
     read_arrangements,
@@ -36,7 +38,7 @@ from analytics_service.store.datasets.markets import (
     read_markets,
     read_ptoken,
 )
-from analytics_service.store.ledger import Origin, past_head, read_heads
+from analytics_service.store.ledger import Origin, past_head, read_heads, snapshot_versions
 from analytics_service.store.schema import TABLES as FAMILY_TABLES
 from jobs.registry import JOBS, Job
 from jobs.runner import backfill, take_snapshot
@@ -221,6 +223,10 @@ def test_rows_of_a_run_that_the_ledger_does_not_list_are_not_read(
     client.command(f"{inserted} SELECT {columns}, version + 1 FROM market_lend")
     client.command(f"{inserted} SELECT observed_at, 'token;other', apr, 7, 7, version + 1 FROM market_lend LIMIT 1")
     assert list(read_markets(store, SECOND).values()) == sorted(MARKETS, key=lambda each: each.asset_id)
+    several = Snapshots(store, {"markets": snapshot_versions(store, "markets", SECOND, SECOND + 121)})
+    for table in (market_tables.CONFIG, market_tables._LEND):
+        for second in (SECOND, SECOND + 120):
+            assert several.read(table, second) == [*table.read(store, second)]
 
 
 def lent(principal: int, receipts: int) -> list[Market]:

@@ -6,8 +6,9 @@ from analytics_service.market.portfolio import Unlocks
 from analytics_service.market.ptoken import unlock_amounts, unlock_groups
 from analytics_service.present.positions import USER_POSITION
 from analytics_service.present.ptoken import UNLOCKS_DISTRIBUTION, USER_UNLOCKS, UnlocksDistribution
+from analytics_service.present.shapes import Flags, Scope
 from tests.unit.rendering import USER, rendered
-from tests.unit.small_protocol import AT, PTK, arrangement
+from tests.unit.small_protocol import ASSETS, AT, PRICES, PTK, RECEIPT, arrangement
 
 
 def test_a_borrow_account_and_one_without_debt() -> None:
@@ -58,6 +59,14 @@ def test_lent_amounts_are_shown_in_receipt_tokens_and_in_the_asset() -> None:
         "total": "18000000",
         "extra": {"text": {"held": "12.00 USDT", "collateralized": "6.00 USDT", "total": "18.00 USDT"}},
     }
+
+
+def test_a_receipt_token_that_is_not_defined_has_no_value() -> None:
+    """Not that of the lent asset."""
+    assets = {asset_id: asset for asset_id, asset in ASSETS.items() if asset_id != RECEIPT}
+    _, pool = USER_POSITION.render(USER, Scope(Flags(value=True), assets, PRICES))["markets"]["lend"]["asset_pools"]
+    value = pool["receipt_amounts"]["extra"]["value"]
+    assert (pool["receipt_amounts"]["total"], value["total"], value["price"]) == ("15000000", None, None)
 
 
 def test_linear_and_lump_sum_arrangements() -> None:

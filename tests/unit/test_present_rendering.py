@@ -177,6 +177,11 @@ def test_variants_are_null_unless_requested() -> None:
     assert group["extra"] == {"text": None, "percent": None, "value": None}
 
 
+def test_a_value_has_texts_if_they_are_requested_too() -> None:
+    value = rendered(LEND_MARKET, USDT_MARKET, Flags(value=True))["state"]["extra"]["value"]
+    assert value == {"principal_sum": "1200", "price": "1", "extra": {"text": None}}
+
+
 def test_an_asset_without_a_price_has_null_values() -> None:
     state = rendered(LEND_MARKET, USDT_MARKET, prices={})["state"]
     assert state["extra"]["value"] == {
