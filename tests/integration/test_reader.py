@@ -117,6 +117,14 @@ def test_a_new_head_costs_one_query_for_what_has_no_month_yet(reading: Reading, 
     assert reading.reads() == before + 1
 
 
+def test_a_month_is_loaded_again_when_it_is_a_day_old(reading: Reading, store: Store) -> None:
+    reading.warm(written(store, history((-2 * HOUR, 1), (-HOUR + 5, 2), (10, 3))))
+    for later, loads in ((2 * HOUR, 1), (DAY + HOUR, 2)):
+        reading.hours(written(store, history((later, 5))), NOON + HOUR)
+        reading.memory.wait()
+        assert reading.queries()["count_15min_rollups"] == loads
+
+
 def test_a_correction_is_shown_and_what_it_replaced_is_dropped(reading: Reading, store: Store) -> None:
     before = written(store, history((-40 * DAY, 7), (-2 * HOUR, 1), (-HOUR + 5, 2), (10, 3)))
     reading.page(before, [ID], range(NOON - 50 * DAY, NOON, DAY), NOON, Aggregate.LAST)
