@@ -16,8 +16,10 @@ from analytics_service.clickhouse.running import (
     server_of,
 )
 from analytics_service.config.settings import Settings
+from analytics_service.embedded.clickhouse import require_attachable
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import ProcessError, StoreUnavailable
+from analytics_service.server.serve import _Gunicorn
 
 ANNOUNCED = Running(pid=1, server=2, port=20001, user="analytics")
 
@@ -89,3 +91,12 @@ def test_the_mode_of_a_password_file_is_corrected(
     assert folder.password(PASSWORD) == password
     assert path.stat().st_mode & 0o777 == 0o600
     assert caplog.messages == [f"Changed the mode of {path} from {mode:04o} to 0600, for its owner only."]
+
+
+def test_gunicorn_starts_although_its_clickhouse_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Settings(data_dir=tmp_path)
+    with pytest.raises(ProcessError, match="No ClickHouse is running"):
+        require_attachable(own)
+    for name, value in _Gunicorn(own, [], {})._environ.items():
+        monkeypatch.setenv(name, value)
+    assert require_attachable(own) == own
