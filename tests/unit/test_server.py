@@ -1,7 +1,10 @@
 """What a data folder tells of its server: files that are missing, empty or malformed included."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from queue import SimpleQueue
+from typing import NoReturn
 
 import pytest
 
@@ -19,7 +22,8 @@ from analytics_service.config.settings import Settings
 from analytics_service.embedded.clickhouse import require_attachable
 from analytics_service.embedded.folder import DataFolder
 from analytics_service.errors import ProcessError, StoreUnavailable
-from analytics_service.server.serve import _Gunicorn
+from analytics_service.server.serve import _Gunicorn, serve
+from analytics_service.supervisor import Supervisor
 
 ANNOUNCED = Running(pid=1, server=2, port=20001, user="analytics")
 
@@ -100,3 +104,17 @@ def test_gunicorn_starts_although_its_clickhouse_is_away(tmp_path: Path, monkeyp
     for name, value in _Gunicorn(own, [], {})._environ.items():
         monkeypatch.setenv(name, value)
     assert require_attachable(own) == own
+
+
+def test_serve_leaves_the_schema_of_a_clickhouse_that_it_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not ask it for anything before gunicorn starts."""
+
+    def start(supervisors: Sequence[Supervisor]) -> NoReturn:
+        raise InterruptedError
+
+    monkeypatch.setattr("analytics_service.server.serve.run_children", start)
+    away = Settings(clickhouse_url="http://127.0.0.1:1", bind=f"unix:{tmp_path}/http", metrics_bind="none")
+    with pytest.raises(InterruptedError):
+        serve(away, "pytest", SimpleQueue())
