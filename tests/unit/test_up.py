@@ -8,7 +8,7 @@ import pytest
 
 from analytics_service.errors import SourceError
 from analytics_service.market.prices import Price
-from analytics_service.server.past import fill_past, past_batches, past_instants
+from analytics_service.server.past import _wait_for_first_snapshots, fill_past, past_batches, past_instants
 from analytics_service.sources.base import Source
 from analytics_service.sources.simulated.source import SimulatedSource
 from jobs.registry import JOBS
@@ -76,6 +76,15 @@ def test_the_newest_batch_of_each_dataset_comes_before_older_batches() -> None:
     assert [job.name for job, _ in batches] == [*JOBS, "prices", "rates", "markets", "loans"]
     hours = past_instants(Small(None, history=timedelta(days=25)), JOBS["rates"], NOW)
     assert [[*instants] for job, instants in batches if job.name == "rates"] == [hours[-500:], hours[:-500]]
+
+
+def test_the_past_waits_for_the_first_snapshots_of_all_datasets(monkeypatch: pytest.MonkeyPatch) -> None:
+    heads = iter([{}, dict.fromkeys([*JOBS][1:]), dict.fromkeys(JOBS)])
+    stop = threading.Event()
+    monkeypatch.setattr(stop, "wait", lambda seconds: False)
+    monkeypatch.setattr("analytics_service.server.past.read_heads", lambda store: next(heads))
+    _wait_for_first_snapshots(FakeStore(), stop)
+    assert next(heads, None) is None
 
 
 def test_a_source_is_not_asked_for_what_is_before_a_past_that_it_does_not_know() -> None:
