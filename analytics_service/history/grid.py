@@ -164,8 +164,7 @@ class AlignedGrid(Grid):
         """Starts of all buckets of minutes or hours by day: the days of the range, and two more."""
         first, last = (day_of(self.zone, second) for second in (self.start, self.end))
         days = pairwise(midnights(self.zone, range(first, last + 4)))
-        # A day that the zone skipped has none.
-        return [starts for begin, after in days if (starts := range(begin, after, self.interval * UNITS[self.period]))]
+        return [range(begin, after, self.interval * UNITS[self.period]) for begin, after in days]
 
     @cached_property
     def _firsts(self) -> list[int]:
