@@ -1,17 +1,12 @@
 """What all tests share. Random tests take other numbers in every run; what a failed one took is printed."""
 
 import gc
-import os
 import random
 import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-# Settings refuse variables of their prefix that they do not know. Workers of pytest inherit the other name.
-if folder := os.environ.pop("ANALYTICS_TEST_DATA", ""):
-    os.environ["TEST_DATA"] = folder
 
 # Tests share their processors with ClickHouse and each other, so how long an example takes says nothing about it. A few
 # examples are enough, because every run takes others.

@@ -20,6 +20,8 @@ WORKER_THREADS = 256
 _SERVICE_LINK = re.compile(
     r"_(SERVICE_(HOST|PORT(_\w+)?)=|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR)=|=\w+://)|=\w+://))"
 )
+# Variables that only the test suite reads.
+_OTHER_USES = {"ANALYTICS_TEST_DATA"}
 # A user and a password in a URL. They end at its last @, because a password may contain an unencoded @.
 _CREDENTIALS = re.compile(r"(\w+://)?.*@", re.DOTALL)
 
@@ -156,9 +158,7 @@ class Settings:
         """Settings from ANALYTICS_* variables. `overrides` that are not None (command-line options) win."""
         declared = {PREFIX + f.name.upper(): f for f in fields(cls)}
         parsed: dict[str, object] = {}
-        for variable in sorted(
-            v for v in environ if v.startswith(PREFIX) and not _SERVICE_LINK.search(f"{v}={environ[v]}")
-        ):
+        for variable in sorted(v for v in environ if v.startswith(PREFIX) and not _is_foreign(v, environ[v])):
             if variable not in declared:
                 raise SettingError(_unknown(variable, list(declared)))
             parsed[declared[variable].name] = _parse(declared[variable], variable, environ[variable])
@@ -255,6 +255,11 @@ def _parse(setting: "Field[Any]", variable: str, value: str) -> object:
 def without_credentials(value: str) -> str:
     """A value of any setting, with *** in place of a user and password before a host."""
     return _CREDENTIALS.sub(r"\1***@", value, count=1)
+
+
+def _is_foreign(variable: str, value: str) -> bool:
+    """Whether a variable with our prefix is not meant as a setting."""
+    return variable in _OTHER_USES or _SERVICE_LINK.search(f"{variable}={value}") is not None
 
 
 def _unknown(variable: str, declared: list[str]) -> str:

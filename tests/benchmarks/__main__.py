@@ -94,7 +94,7 @@ def _arguments() -> argparse.Namespace:
         "folder",
         nargs="?",
         type=_folder,
-        default=os.environ.pop(DATA, None),
+        default=os.environ.get(DATA),
         help=f"folder with assets.csv and prices_hourly.csv.gz (default: ${DATA})",
     )
     parser.add_argument(

@@ -158,7 +158,7 @@ def test_rollups_sum_up_the_prices_after_repeats_and_corrections(
     assert contents(settings) == before
 
 
-@pytest.mark.skipif("TEST_DATA" not in os.environ, reason="ANALYTICS_TEST_DATA names no folder of real data")
+@pytest.mark.skipif("ANALYTICS_TEST_DATA" not in os.environ, reason="ANALYTICS_TEST_DATA names no folder of real data")
 @pytest.mark.parametrize("lines", [10_000, pytest.param(None, marks=pytest.mark.slow)])
 def test_real_prices_are_stored_as_python_reads_them(
     store: Store, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int | None
@@ -166,7 +166,7 @@ def test_real_prices_are_stored_as_python_reads_them(
     """The first lines are written in several batches, as all of them are."""
     if lines:
         monkeypatch.setattr("analytics_service.importing.publication._BATCH_ROWS", lines // 4)
-    folder, prices = Path(os.environ["TEST_DATA"]), tmp_path / "prices_hourly.csv.gz"
+    folder, prices = Path(os.environ["ANALYTICS_TEST_DATA"]), tmp_path / "prices_hourly.csv.gz"
     with gzip.open(folder / prices.name) as whole, gzip.open(prices, "wb", compresslevel=1) as part:
         part.writelines(islice(whole, lines))
     assets = folder / "assets.csv"

@@ -28,7 +28,7 @@ from analytics_service.config.settings import Settings
 from analytics_service.importing.history import Loaded, load_history
 
 PAGE = Path(importing.__file__).with_name("RECIPES.md")
-SHARED = Path(os.environ.get("TEST_DATA", "/nowhere")) / "imports"
+SHARED = Path(os.environ.get("ANALYTICS_TEST_DATA", "/nowhere")) / "imports"
 # Midnights of UTC, and their last seconds.
 JAN1, JAN2, JAN3, JAN4 = (1704067200 + day * 86400 for day in range(4))
 DAY1, DAY2, DAY3 = JAN2 - 1, JAN3 - 1, JAN4 - 1
