@@ -139,8 +139,8 @@ def test_an_unknown_setting_is_an_error_that_suggests_the_one_meant() -> None:
     [
         ("PATH", "/bin"),
         ("WORKERS", "9"),
-        # What Kubernetes says of services with such names.
         ("ANALYTICS_TEST_DATA", "/data"),
+        # What Kubernetes says of services with such names.
         ("ANALYTICS_SERVICE_HOST", "10.0.0.1"),
         ("ANALYTICS_SERVICE_SERVICE_PORT_HTTP", "8000"),
         ("ANALYTICS_PORT", "tcp://10.0.0.1:8000"),
