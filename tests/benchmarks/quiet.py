@@ -26,7 +26,12 @@ FROM system.query_log
 WHERE type = 'QueryStart' AND is_initial_query
   AND toUnixTimestamp64Micro(event_time_microseconds) BETWEEN {since:UInt64} AND {until:UInt64}
 """
-_FILLED = "SELECT now() - max(fromUnixTimestamp64Nano(version)) FROM snapshot WHERE kind = 'backfill'"
+# Seconds since the last snapshot of the past; 0 before the first.
+_FILLED = """
+SELECT if(count() = 0, 0, now() - max(fromUnixTimestamp64Nano(version)))
+FROM snapshot
+WHERE kind = 'backfill'
+"""
 _TABLES = "SELECT count() FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree'"
 
 
