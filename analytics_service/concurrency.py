@@ -16,14 +16,14 @@ from analytics_service.errors import Busy, StoreUnavailable
 
 _T = TypeVar("_T")
 _MISSING = object()
-# Seconds between looks at the circuit breaker while a thread waits for another thread.
+# Seconds between looks at whether the store answers, while a thread waits for another thread.
 _GLANCE = 0.2
 _LEAST_SECONDS = 0.001
 
 
 class _Deadline(NamedTuple):
     ends_at: float
-    breaker: "QuerySlots | None"
+    slots: "QuerySlots | None"
 
 
 _NO_DEADLINE = _Deadline(inf, None)
@@ -31,10 +31,10 @@ _DEADLINE: ContextVar[_Deadline] = ContextVar("deadline", default=_NO_DEADLINE)
 
 
 @contextmanager
-def deadline(seconds: float, breaker: "QuerySlots | None" = None) -> Iterator[None]:
+def deadline(seconds: float, slots: "QuerySlots | None" = None) -> Iterator[None]:
     """Bound every wait of this thread in the block: by time, and by the query slots of a request, which end all waits
     while the store does not answer. Without them, the thread's queries need no slot."""
-    token = _DEADLINE.set(_Deadline(min(deadline_at(), time.monotonic() + seconds), breaker))
+    token = _DEADLINE.set(_Deadline(min(deadline_at(), time.monotonic() + seconds), slots))
     try:
         yield
     finally:
@@ -112,7 +112,7 @@ class QuerySlots:
     @contextmanager
     def acquire(self) -> Iterator[None]:
         """Hold a query slot. Raises Busy or StoreUnavailable as `result` does."""
-        if _DEADLINE.get().breaker is None:
+        if _DEADLINE.get().slots is None:
             yield
             return
         own = self._own_slot()
@@ -189,8 +189,8 @@ class SingleFlight(Generic[_T]):
     def get(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """The value of a key. If `make` fails, all waiting threads get its error, and the next call tries again.
 
-        Raises Busy if another thread is still computing the value at this thread's deadline, and StoreUnavailable if
-        the breaker trips.
+        Raises Busy if another thread is still computing the value at this thread's deadline, and StoreUnavailable once
+        the store does not answer.
         """
         with self._lock:
             if self._kept is not None and (kept := self._kept.get(key, _MISSING)) is not _MISSING:
@@ -243,7 +243,7 @@ class DetachedSingleFlight(SingleFlight[_T]):
 
 
 def _result(future: Future[_T]) -> _T:
-    return (_DEADLINE.get().breaker or _NO_REQUEST).result(future)
+    return (_DEADLINE.get().slots or _NO_REQUEST).result(future)
 
 
 class locked_cached_property(Generic[_T]):  # noqa: N801 - used like functools.cached_property

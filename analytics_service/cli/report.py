@@ -74,9 +74,9 @@ def collect_report(settings: Settings, now: datetime, bind: str | None = None) -
 
 def _status(settings: Settings, now: datetime) -> Status:
     """Check the store within a deadline, because ClickHouse may hang."""
-    with closing(Store(settings)) as store, deadline(_ALL_ANSWERS, breaker=None):
+    with closing(Store(settings)) as store, deadline(_ALL_ANSWERS):
         # Connect first: the watcher's deadline is too short for that. The watcher also reports a failure.
-        with suppress(AnalyticsError), deadline(_FIRST_ANSWER, breaker=None):
+        with suppress(AnalyticsError), deadline(_FIRST_ANSWER):
             store.server_version()
         heads = HeadWatcher(store, interval=None)
         current_intervals = partial(heads.intervals, intervals(settings))

@@ -179,7 +179,7 @@ class HeadWatcher:
         newest = self._newest
         try:
             self._store.probe(_PROBE_SECONDS)
-            with deadline(_LOOK_SECONDS, breaker=None):
+            with deadline(_LOOK_SECONDS):
                 ledger = self._read(begun)
             newest = self._shown(ledger, newest or Heads())
         except AnalyticsError as caught:
@@ -207,7 +207,7 @@ class HeadWatcher:
         """Read the facts. If that fails, the previous facts stay, and heads are shown as usual."""
         known = self.facts if self._readings % _ALL_FACTS else None
         try:
-            with deadline(_FACT_SECONDS, breaker=None):
+            with deadline(_FACT_SECONDS):
                 self.facts = read_facts(self._store, heads, known)
                 self._readings += 1
         except Busy:

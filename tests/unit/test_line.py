@@ -124,5 +124,5 @@ def test_who_finds_too_many_waiting_is_refused_at_once() -> None:
 def test_threads_that_answer_no_request_do_not_wait(has_budget: bool) -> None:
     line = QuerySlots(1)
     line.cause = "away"
-    with deadline(1, breaker=None) if has_budget else nullcontext(), line.acquire():
+    with deadline(1) if has_budget else nullcontext(), line.acquire():
         assert line._free == 1
