@@ -1,4 +1,4 @@
-"""Values that threads share: who makes them, who waits, and for how long."""
+"""Values that threads flight: who makes them, who waits, and for how long."""
 
 import threading
 from collections.abc import Callable
@@ -58,21 +58,21 @@ def results_of_three(get: Callable[[], int], maker: Maker) -> list[Future[int]]:
 
 @pytest.mark.parametrize("kept", [{}, LRUCache(1)])
 def test_a_kept_value_is_made_once_for_each_key(kept: dict[str, int]) -> None:
-    share, maker = SingleFlight(kept), Maker()
-    assert [one.result() for one in results_of_three(lambda: share.get("a", maker), maker)] == [7, 7, 7]
-    assert share.get("a", maker) == 7
+    flight, maker = SingleFlight(kept), Maker()
+    assert [one.result() for one in results_of_three(lambda: flight.get("a", maker), maker)] == [7, 7, 7]
+    assert flight.get("a", maker) == 7
     assert maker.count == 1
-    assert share.get("b", maker) == 7
+    assert flight.get("b", maker) == 7
     assert maker.count == 2
 
 
 def test_other_keys_do_not_wait() -> None:
-    share, slow, quick = SingleFlight[int](), Maker(), Maker()
+    flight, slow, quick = SingleFlight[int](), Maker(), Maker()
     quick.go_on.set()
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(share.get, "a", slow)
+        first = pool.submit(flight.get, "a", slow)
         assert slow.begun.wait(TIMEOUT)
-        assert share.get("b", quick) == 7
+        assert flight.get("b", quick) == 7
         assert not first.done()
         slow.go_on.set()
 
@@ -90,55 +90,55 @@ class ObservedFuture(Future[int]):
 def test_those_that_wait_share_a_failure_and_the_next_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise they would try one after the other, and the last would wait for all of them."""
     monkeypatch.setattr("analytics_service.concurrency.Future", ObservedFuture)
-    share, maker = SingleFlight[int]({}), Maker(StoreUnavailable("away"))
+    flight, maker = SingleFlight[int]({}), Maker(StoreUnavailable("away"))
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(share.get, "a", maker)
+        first = pool.submit(flight.get, "a", maker)
         assert maker.begun.wait(TIMEOUT)
-        second = pool.submit(share.get, "a", maker)
+        second = pool.submit(flight.get, "a", maker)
         assert ObservedFuture.waiting.wait(TIMEOUT)
         maker.go_on.set()
         assert isinstance(first.exception(TIMEOUT), StoreUnavailable)
         assert second.exception(TIMEOUT) is first.exception()
     assert maker.count == 1
-    assert share.get("a", maker) == 7
+    assert flight.get("a", maker) == 7
 
 
 def test_a_thread_waits_no_longer_than_its_time() -> None:
-    share, maker = SingleFlight[int](), Maker()
+    flight, maker = SingleFlight[int](), Maker()
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(share.get, "a", maker)
+        first = pool.submit(flight.get, "a", maker)
         assert maker.begun.wait(TIMEOUT)
         with deadline(0.01), pytest.raises(Busy):
-            share.get("a", maker)
+            flight.get("a", maker)
         maker.go_on.set()
         assert first.result(TIMEOUT) == 7
 
 
 def test_a_thread_waits_for_no_other_behind_a_closed_gate() -> None:
     """Whoever makes the value waits for a store that hangs."""
-    share, maker, gate = SingleFlight[int](), Maker(), QuerySlots(1)
+    flight, maker, slots = SingleFlight[int](), Maker(), QuerySlots(1)
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(share.get, "a", maker)
+        first = pool.submit(flight.get, "a", maker)
         assert maker.begun.wait(TIMEOUT)
-        gate.cause = "The store hangs."
-        with deadline(TIMEOUT, gate), pytest.raises(StoreUnavailable, match="hangs"):
-            share.get("a", maker)
+        slots.cause = "The store hangs."
+        with deadline(TIMEOUT, slots), pytest.raises(StoreUnavailable, match="hangs"):
+            flight.get("a", maker)
         maker.go_on.set()
         assert first.result(TIMEOUT) == 7
 
 
 def test_who_would_take_the_last_threads_for_waiting_is_refused_at_once() -> None:
-    share, maker, gate = SingleFlight[int](), Maker(), QuerySlots(1, most_waiting=1)
+    flight, maker, slots = SingleFlight[int](), Maker(), QuerySlots(1, most_waiting=1)
 
     def waiting() -> int:
-        with deadline(TIMEOUT, gate):
-            return share.get("a", maker)
+        with deadline(TIMEOUT, slots):
+            return flight.get("a", maker)
 
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(share.get, "a", maker)
+        first = pool.submit(flight.get, "a", maker)
         assert maker.begun.wait(TIMEOUT)
         second = pool.submit(waiting)
-        until(lambda: gate._places._value == 0)
+        until(lambda: slots._places._value == 0)
         with pytest.raises(Busy):
             waiting()
         maker.go_on.set()
@@ -147,14 +147,14 @@ def test_who_would_take_the_last_threads_for_waiting_is_refused_at_once() -> Non
 
 def test_what_is_made_apart_is_found_by_who_comes_later() -> None:
     """Its time is not that of who needs it first; and another value waits until it is made."""
-    share, maker = DetachedSingleFlight[int]({}), Maker()
+    flight, maker = DetachedSingleFlight[int]({}), Maker()
     with deadline(0.01), pytest.raises(Busy):
-        share.get("a", lambda: maker() if remaining() is None else 0)
+        flight.get("a", lambda: maker() if remaining() is None else 0)
     assert maker.begun.wait(TIMEOUT)
     with deadline(0.01), pytest.raises(Busy):
-        share.get("b", lambda: 0)
+        flight.get("b", lambda: 0)
     maker.go_on.set()
-    assert (share.get("a", maker), share.get("c", lambda: 8), maker.count) == (7, 8, 1)
+    assert (flight.get("a", maker), flight.get("c", lambda: 8), maker.count) == (7, 8, 1)
 
 
 def test_a_budget_ends_with_its_block_and_belongs_to_its_thread() -> None:
