@@ -29,7 +29,7 @@ from analytics_service.resources.snapshots import (
     SharedState,
     SnapshotPath,
     file_headers,
-    require_kept,
+    require_states_kept,
 )
 from analytics_service.state.moments import Moment
 from analytics_service.state.view import View
@@ -230,7 +230,7 @@ def _require_kept(view: View, datasets: Iterable[str], moment: Moment | None) ->
     for dataset in datasets:
         head = view.heads.heads.get(dataset)
         ends = (head.newest, head.last_observed_at) if head else (0, FOREVER)
-        require_kept(view, dataset, max(min(ends), 0), moment.at if moment else max(ends))
+        require_states_kept(view, dataset, max(min(ends), 0), moment.at if moment else max(ends))
 
 
 def _query_string(given: Mapping[str, object]) -> str:

@@ -16,7 +16,7 @@ from analytics_service.market.portfolio import OF_ACCOUNTS, WITH_STAKES, portfol
 from analytics_service.market.sums import TOTAL
 from analytics_service.present.series import SINGLE_SERIES
 from analytics_service.resources.history import Pages
-from analytics_service.resources.snapshots import Arguments, Asked, Rendered, SharedState, require_kept
+from analytics_service.resources.snapshots import Arguments, Asked, Rendered, SharedState, require_states_kept
 from analytics_service.state.portfolio_history import PortfolioAt, Taken
 from analytics_service.state.view import View
 
@@ -97,7 +97,7 @@ def _require_kept(view: View, since: Mapping[str, int], query: Query) -> None:
     """Raises Lost if rows of datasets are lost since their instants in `since`, unix seconds. Prices are checked when
     they are read."""
     for dataset, first in since.items():
-        require_kept(view, dataset, first, query.last)
+        require_states_kept(view, dataset, first, query.last)
 
 
 def _is_shown(fill: Fill, begin: int, taken: int, newest: int) -> bool:

@@ -20,10 +20,10 @@ from analytics_service.http.answer_cache import AnswerCache, CacheKey
 from analytics_service.http.resource import Resource
 from analytics_service.market.instants import unix_second
 from analytics_service.state.view import View, Views
-from analytics_service.store import losses
 from analytics_service.store.datasets.assets import ASSETS_DATASET
 from analytics_service.store.datasets.histories import names_of
 from analytics_service.store.ledger import Head
+from analytics_service.store.losses import require_kept
 
 Arguments = Mapping[str, Any]
 # Answers that depend on `now` change every second.
@@ -130,12 +130,12 @@ class SharedState:
     events_lateness: int = 0
 
 
-def require_kept(view: View, dataset: str, first: int, last: int) -> None:
+def require_states_kept(view: View, dataset: str, first: int, last: int) -> None:
     """Raises Lost if the store has lost rows of a dataset that states from `first` to `last` need (unix seconds, both
     included). Of observations, states have only prices and loans."""
     has_observations = dataset in (ASSETS_DATASET, "loans")
     lost = (loss for loss in view.losses(dataset) if has_observations or loss.what not in names_of(dataset))
-    losses.require_kept(lost, first, last + 1)
+    require_kept(lost, first, last + 1)
 
 
 class SnapshotPath(Resource):
