@@ -24,6 +24,8 @@ from analytics_service.store.ledger import MOST_AHEAD, Ledger, hide_future_snaps
 
 # ClickHouse's formats, and the last bytes of their files.
 _PARQUET, _ARROW = ("Parquet", b"PAR1"), ("Arrow", b"ARROW1")
+# Suffixes of files, which say the format.
+SUFFIXES = (".parquet", ".csv", ".arrow")
 # Columns of time, by which --start and --end select.
 _TIMES = ("observed_at", "time")
 _WRAPPERS = re.compile(r"(?:LowCardinality|Nullable)\((.+)\)")
@@ -123,7 +125,7 @@ def _shown_until(view: ExportedView, ledger: Ledger) -> int:
 @contextmanager
 def writing_rows(store: Store, query: _Query, path: Path, reporter: Reporter) -> Iterator[int]:
     """Write rows into a new file, which gets its name when the block ends without an error. Yields their number. The
-    suffix .csv or .arrow says the format; other files are Parquet.
+    path has one of the SUFFIXES.
 
     OperationFailed if the file cannot be written, StoreUnavailable if ClickHouse's answer was cut off.
     """

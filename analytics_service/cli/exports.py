@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from analytics_service.admin.export import export, find_view
+from analytics_service.admin.export import SUFFIXES, export, find_view
 from analytics_service.cli.context import ProgressBars, filled_store, load_settings, waiting_for_store
 from analytics_service.cli.options import TIMES, data_dir_option, require_range, time_option
 from analytics_service.cli.signals import explaining_stop
@@ -40,8 +40,8 @@ def export_command(view: str, file: Path, start: datetime | None, end: datetime 
         analytics-service export price --start 2026-01-01 --out price.parquet
         analytics-service import price price.parquet --data-dir other --new-assets
     """
-    if file.suffix not in (".parquet", ".csv", ".arrow"):
-        raise click.UsageError(f"--out {file} must end with .parquet, .csv or .arrow.")
+    if file.suffix not in SUFFIXES:
+        raise click.UsageError(f"--out {file} must end with {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.")
     first, last = start or EPOCH, end or from_unix(FOREVER - 1)
     require_range(first, last)
     span = unix_second(first), min(unix_second(last) + 1, FOREVER)
