@@ -42,6 +42,11 @@ class Removal:
     end: int
     ids: Sequence[str] = ()
 
+    @property
+    def name(self) -> str:
+        """The name of the history or dataset in commands."""
+        return self.history.slug if self.history else self.dataset
+
 
 @dataclass(frozen=True, slots=True)
 class Removed:

@@ -93,8 +93,8 @@ def remove_command(
             end_of_effect = unix_second(affected_end(store, removed.last))
         owner = read_owner(store)
         bars.close()
-    click.echo(_report(name, removal, removed, dry_run=dry_run))
-    for line in remedies(name, removal, removed, end_of_effect, settings, owner):
+    click.echo(_report(removal, removed, dry_run=dry_run))
+    for line in remedies(removal, removed, end_of_effect, settings, owner):
         click.echo(line)
 
 
@@ -107,16 +107,14 @@ def _ids(store: Store, symbols: tuple[str, ...]) -> list[str]:
         raise UserError(str(error)) from None
 
 
-def _report(name: str, removal: Removal, removed: Removed, *, dry_run: bool) -> str:
+def _report(removal: Removal, removed: Removed, *, dry_run: bool) -> str:
     first, last = format_instant(from_unix(removed.first)), format_instant(from_unix(removed.last))
     counts = [f"{number:,} observations of {history.slug}" for history, number in removed.observations.items()]
-    counts = [f"{removed.snapshots:,} snapshots of {name}", *counts] if removal.history is None else counts
+    counts = [f"{removed.snapshots:,} snapshots of {removal.name}", *counts] if removal.history is None else counts
     return f"{'Would remove' if dry_run else 'Removed'} {', '.join(counts)}, from {first} to {last}."
 
 
-def remedies(
-    name: str, removal: Removal, removed: Removed, end_of_effect: int, settings: Settings, owner: Owner
-) -> Iterator[str]:
+def remedies(removal: Removal, removed: Removed, end_of_effect: int, settings: Settings, owner: Owner) -> Iterator[str]:
     """The commands that bring removed data back, and those that compute what depends on it. A removal that starts in
     the future needs no snapshots."""
     if removed.files and simulated_spec(owner.name) is None:
@@ -132,5 +130,5 @@ def remedies(
         yield f"To take the snapshots again: {follow_up(f'{backfill} --every {job.interval(settings)}s')}"
     elif has_source and removal.dataset != "positions":
         yield f"To take the observations from the source again: {follow_up(f'{backfill} --again')}"
-    if dependents := _DEPENDENTS.get(name):
+    if dependents := _DEPENDENTS.get(removal.name):
         yield f"Finally, to recompute {dependents}: {follow_up(f'jobs recompute --start {start} --end {end}')}"

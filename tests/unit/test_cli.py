@@ -127,7 +127,7 @@ def test_what_was_removed_is_brought_back_by_commands_that_the_store_accepts(own
     @click.command()
     @click.option("--data-dir")
     def command(data_dir: str) -> None:
-        for line in remedies("price", Removal("prices", PRICES, 7, 9), removed, 9, Settings(), owner):
+        for line in remedies(Removal("prices", PRICES, 7, 9), removed, 9, Settings(), owner):
             click.echo(line)
 
     lines = CliRunner().invoke(command, ["--data-dir", "my data"], catch_exceptions=False).output.splitlines()
