@@ -98,7 +98,7 @@ def read_assets_file(path: Path) -> list[Asset]:
         raise UserError(f"{path} has the columns {shown!r}. It needs {', '.join(needed)}.")
     symbols: dict[str, Asset] = {}
     addresses: dict[str, Asset] = {}
-    for rows, _ in table.batches([*columns, *([known] if known else [])]):
+    for rows, _ in table.batches([*columns, known] if known else columns):
         described = rows.filter(pl.col(known) != "false") if known else rows
         for line, *row in described.select("line", pl.col(columns).fill_null("")).iter_rows():
             asset = token_of(*row)

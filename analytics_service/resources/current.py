@@ -140,7 +140,7 @@ class Current(SnapshotPath):
         """The record in the path's shape, as CSV if `headers` describe a file."""
         moment: Moment | None = arguments["moment"]
         made_from = self._made_from(view, arguments)
-        heads = view.heads_of((*made_from, *self._described_by))
+        shown, heads = view.heads_of(made_from), view.heads_of((*made_from, *self._described_by))
         _require_kept(view, [head.dataset for head in heads], moment)
         # Each dataset, including the definitions of assets, must have a later snapshot.
         is_closed = moment is not None and all(
@@ -156,8 +156,8 @@ class Current(SnapshotPath):
             listed = len(data) if isinstance(data, list) else None
             body = success(data, self._declared.count(record) if self._declared.count else listed)
         validators = Validators(
-            as_of={head.dataset: head.at for head in view.heads_of(made_from)},
-            due=self._shared.schedule.due(view.heads_of(made_from)),
+            as_of={head.dataset: head.at for head in shown},
+            due=self._shared.schedule.due(shown),
             closes_at=self.settled_at(moment.at) if moment and is_closed else None,
             next=f"?{_query_string({**query, **following})}" if following else None,
         )
