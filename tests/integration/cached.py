@@ -197,9 +197,13 @@ class Questions:
                 *[draw.choice(self.touched) - draw.randint(0, 2 * _DAY)] * 2,
             ]
         )
+        end = start + draw.choice([draw.randint(0, 3 * _DAY), draw.randint(0, 4 * (self.last - self.first) // 3)])
+        if draw.random() < 0.5:
+            # The end of an hour: memory has such pages, and the store those that end within a rollup.
+            end += _HOUR - 1 - end % _HOUR
         query: dict[str, object] = {
             "start": start,
-            "end": start + draw.choice([draw.randint(0, 3 * _DAY), draw.randint(0, 4 * (self.last - self.first) // 3)]),
+            "end": end,
             "period": period,
             "interval": draw.choice([1, 1, 1, draw.randint(2, 9)]),
             "tz": draw.choice(["UTC", "Europe/London", draw.choice(oracle.ZONES)]),
