@@ -479,7 +479,8 @@ def test_caches_change_no_answer(scenario: Scenario, caplog: pytest.LogCaptureFi
     for _ in range(20):
         if not rewrites <= {*scenario.seen}:
             scenario.check_after(scenario.import_prices)
-        elif not pages <= {*scenario.seen}:
+    for _ in range(20):
+        if not pages <= {*scenario.seen}:
             scenario.caching.wait_for_loaders()
             scenario.look(4)
     sought = pages | rewrites
